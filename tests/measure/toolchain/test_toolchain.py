@@ -99,9 +99,8 @@ def test_the_folder_of_a_build(tmp_path: Path, thing: Path, monkeypatch: pytest.
     tools = Toolchain(Path("deep/builds"))
     receipt = tools.receipt(made.runtime)
     assert isinstance(receipt, Receipt)
-    assert not tools.is_built(made, receipt)
     ready = ready_of(tools, made)
-    assert tools.is_built(made, receipt)
+    assert toolchain.has_build(ready)
     content = toolchain.content_hash(made, receipt)
     folder = tmp_path.resolve() / "deep/builds" / f"thing-{content[:12]}"
     assert ready == Ready(made, receipt, folder, content, ready.build_s)
@@ -226,7 +225,8 @@ def test_an_interrupt_ends_builds_that_are_about_to_run(built_by: BuiltBy, tools
     results.close()
     receipt = tools.receipt(one.runtime)
     assert isinstance(receipt, Receipt)
-    assert not tools.is_built(one, receipt)
+    folder = tools.builds / f"{one.name}-{toolchain.content_hash(one, receipt)[:12]}"
+    assert not (folder / ".built").exists()
     # It can be used again.
     assert isinstance(tools.prepare(built_by("echo again")), Ready)
 

@@ -130,15 +130,9 @@ class Toolchain:
         built."""
         if not contender.runtime.brings:
             return receipt
-        if not self.is_built(contender, receipt):
-            return None
         build = self._folder(contender, content_hash(contender, receipt)).resolve()
-        own = brought(contender.runtime, build)
+        own = brought(contender.runtime, build) if (build / _DONE).exists() else None
         return own if isinstance(own, Receipt) else None
-
-    def is_built(self, contender: Contender, receipt: Receipt) -> bool:
-        """Whether there is nothing left to build for a contender."""
-        return (self._folder(contender, content_hash(contender, receipt)) / _DONE).exists()
 
     def _folder(self, contender: Contender, content: str) -> Path:
         return self.builds / f"{contender.built_as or contender.name}-{content[:12]}"
