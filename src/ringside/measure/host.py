@@ -21,6 +21,7 @@ from typing import Any
 from ringside import __version__
 from ringside.errors import UsageError
 from ringside.files import FileLock
+from ringside.probe import kernel
 from ringside.probe.process import Probe
 from ringside.probe.protocol import TrialMessage, TrialRequest
 
@@ -39,7 +40,7 @@ _NO_TURBO = "/sys/devices/system/cpu/intel_pstate/no_turbo"
 def facts(folder: Path = SOURCE_FOLDER) -> dict[str, Any]:
     """Everything that is known of the machine, and ringside's version and revision, as JSON values. A fact
     that cannot be had on this machine is null. `folder`: where ringside's checkout may be."""
-    cpu = _cpuinfo()
+    cpu = _fields("/proc/cpuinfo")
     memory = _meminfo()
     pages = read_text("/sys/kernel/mm/transparent_hugepage/enabled") or ""  # always [madvise] never
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -147,9 +148,10 @@ def _number(path: str) -> int | None:
     return int(text) if text and text.isdigit() else None
 
 
-def _cpuinfo() -> dict[str, str]:
+def _fields(path: str) -> dict[str, str]:
+    """The values of a file of lines such as `MemTotal: 16 kB`; of keys that come again, the first."""
     fields: dict[str, str] = {}
-    for line in (read_text("/proc/cpuinfo") or "").splitlines():
+    for line in (read_text(path) or "").splitlines():
         key, colon, value = line.partition(":")
         if colon:
             fields.setdefault(key.strip(), value.strip())
@@ -157,12 +159,8 @@ def _cpuinfo() -> dict[str, str]:
 
 
 def _meminfo() -> dict[str, int]:
-    sizes = {}
-    for line in (read_text("/proc/meminfo") or "").splitlines():
-        words = line.split()
-        if len(words) == 3 and words[2] == "kB":
-            sizes[words[0].rstrip(":")] = int(words[1]) * 1024
-    return sizes
+    sizes = _fields("/proc/meminfo").items()
+    return {name: 1024 * int(size.removesuffix("kB")) for name, size in sizes if size.endswith(" kB")}
 
 
 def _pressure() -> float | None:
@@ -249,7 +247,7 @@ class MachineLock(FileLock):
         """Whether a process that waits for this one's end has the lock: waiting would deadlock."""
         return any(map(self._is_of, _ancestors()))
 
-    def _is_of(self, pid: str) -> bool:
+    def _is_of(self, pid: int) -> bool:
         try:
             path = os.stat(self.path)
             # Those of another user's process cannot be read: nor is its lock ours.
@@ -263,15 +261,12 @@ class MachineLock(FileLock):
         return False
 
 
-def _ancestors() -> Iterator[str]:
-    pid = str(os.getppid())
-    while pid.strip("0"):
+def _ancestors() -> Iterator[int]:
+    pid = os.getppid()
+    while pid:
         yield pid
-        try:
-            status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            return
-        pid = status.partition("\nPPid:")[2].split("\n")[0].strip()
+        # Its state, its parent.
+        pid = int(next(iter(kernel.fields_of(pid)[1:]), 0))
 
 
 @contextmanager

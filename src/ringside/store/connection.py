@@ -188,9 +188,7 @@ class Database:
         """Where the database fails, the error is a StoreError of one line."""
         try:
             yield
-        except Exception as error:
-            if not isinstance(error, self._errors):
-                raise
+        except self._errors as error:
             raise self._error(error) from error
 
     @contextmanager
