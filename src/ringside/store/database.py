@@ -8,7 +8,7 @@ import hashlib
 import json
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -104,13 +104,8 @@ class Store(Database):
         }
         with self._writing():
             self.wait_for_writers()
-            rows_found = self.execute("SELECT id FROM run WHERE id LIKE ?", (f"{stem}%",))
-            taken = {row["id"] for row in rows_found}
-            name = next(
-                candidate
-                for candidate in (stem, *(f"{stem}-{number}" for number in range(2, 10_000)))
-                if candidate not in taken
-            )
+            taken = self.execute("SELECT id FROM run WHERE id LIKE ?", (f"{stem}%",))
+            name = _free(stem, "-", {row["id"] for row in taken})
             for source in sources.items():
                 self.execute(f"{insertion('source', ('hash', 'text'))} ON CONFLICT (hash) DO NOTHING", source)
             self._insert("run", {"id": name, **values})
@@ -408,8 +403,12 @@ def suite_of(runs: Sequence[Run], name: str) -> str | None:
 
 def free_suite_id(store: Store, id: str) -> str:
     """The id, or one with a number behind it where another suite began in the same second."""
-    taken = {run.suite for run in store.summaries()}
-    return next(each for each in chain([id], (f"{id}.{number}" for number in count(2))) if each not in taken)
+    return _free(id, ".", {run.suite for run in store.summaries()})
+
+
+def _free(id: str, sign: str, taken: Collection[str]) -> str:
+    ids = chain([id], (f"{id}{sign}{number}" for number in count(2)))
+    return next(each for each in ids if each not in taken)
 
 
 def single_run(store: Store, name: str) -> Run:
