@@ -88,7 +88,6 @@ def table(needs: Sequence[Need]) -> str:
         row("descriptors of each engine", [f"{one.descriptors_per_engine:,}" for one in needs]),
         row("memory of each engine", [size(one.engine_bytes) for one in needs]),
         row("kernel memory at each engine", [size(one.kernel_bytes_per_engine) for one in needs]),
-        row("descriptors of the server, besides its own", [f"{one.connections:,}" for one in needs]),
         row("kernel memory at the server", [size(one.server_kernel_bytes) for one in needs]),
     ]
     for name in SERVER_BYTES_PER_CONNECTION:

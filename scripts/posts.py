@@ -172,10 +172,6 @@ class Post:
         ]
         return min(threes), max(threes)
 
-    def build_s(self, name: str) -> float:
-        """How long the latest build of a contender took, in seconds."""
-        return [seconds for run in self.runs if name in run.names and (seconds := run.build_s(name))][-1]
-
     def levels(self, workload: str, factor: str) -> list[Any]:
         """The levels of a factor in the source's own experiments, ascending."""
         points = (point for run in self.own if run.experiment.workload == workload for point in run.points)
@@ -347,7 +343,7 @@ def document(posts: Mapping[str, Post], made: str, pictures: Mapping[str, str]) 
         made=made,
         pictures=pictures,
         answers=Counter(kind for post in posts.values() for kind in post.answers()),
-        machines=escape("; ".join(dict.fromkeys(machine(run.run.host) for run in runs))),
+        machines=escape("; ".join({machine(run.run.host).partition(", Linux")[0]: None for run in runs})),
         days=" to ".join(dict.fromkeys((days[0], days[-1]))),
         versions=versions(run for post in posts.values() for run in post.own),
         older=versions(run for post in posts.values() if post.older for run in post.older.own),

@@ -100,11 +100,10 @@ def claims(analyses: Sequence[RunAnalysis], sources: Sequence[Published]) -> str
                 MADE,
                 f"Claims of the posts: {claims_summary(of_posts)}. "
                 f"Of other sources: {claims_summary(others)}.",
-                "The site has each claim with its answer, figure and experiment, [POSTS](POSTS.md) the posts "
-                "in prose. `ringside claims --store records/posts.json.xz` (for the million tasks "
-                "`records/sleepers-million.json.xz`) says the same, and under which other conditions a claim "
-                "holds. `ringside run EXPERIMENT` measures a figure again; `ringside claims` then tests the "
-                "claims with your own runs, by these [rules](RULES.md#claims).",
+                "The site has each claim with its answer, figure and experiment, as does `ringside claims "
+                "--store records/posts.json.xz` (for the million tasks `records/sleepers-million.json.xz`). "
+                "After `ringside run EXPERIMENT`, `ringside claims` tests them with your own runs, by these "
+                "[rules](RULES.md#claims).",
                 "\n".join(rows),
             ]
         )
@@ -177,20 +176,7 @@ FINDINGS = (
         },
         "**A second core** does nothing for a single Python loop ({python-sync} times the speed) "
         "and nearly doubles a pool of processes ({python-processes}), goroutines ({go}) and "
-        "Erlang's processes ({erlang}). *Caveat:* one unit reads the file, and two cores say nothing about "
-        "sixteen.",
-    ),
-    Finding(
-        "posts",
-        "posts-ring-nodes",
-        "wall_s",
-        {
-            name: Ratio(f"{name} at nodes=20000 trace=1", f"{name} at nodes=20000 trace=0", least)
-            for name, least in [("erlang", 10.0), ("go", 1.2), ("stackless-greenlet", 1.1)]
-        },
-        "**Printing** a line per message makes Erlang's ring {erlang} times slower, Go's {go} times, that of "
-        "Python's greenlets {stackless-greenlet} times ([why](POSTS.md)). *Caveat:* this is how these "
-        "programs print, not what a message costs.",
+        "Erlang's processes ({erlang}). *Caveat:* one unit reads the file.",
     ),
     Finding(
         "questions",
@@ -207,8 +193,8 @@ FINDINGS = (
         },
         "**A waiting task**: a C thread costs {c-pthreads} times the memory of a goroutine, a virtual "
         "thread of Java {java-virtual-threads} times, a Python coroutine {python-asyncio} times, a Tokio "
-        "task {rust-tokio} times; the kernel's share is included. *Caveat:* these tasks hold little data, "
-        "and the runtimes themselves count.",
+        "task {rust-tokio} times, kernel included. *Caveat:* the tasks hold little data, and the runtimes "
+        "themselves count.",
     ),
     Finding(
         "questions",
@@ -218,10 +204,10 @@ FINDINGS = (
             name: Ratio(name, "go", least)
             for name, least in [("node", 2.0), ("python-asyncio", 4.0), ("gevent", 4.0)]
         },
-        "**A long computation** delays everything else on its thread. Beside one connection that asks for "
-        "fib(30) without pause, short requests have {node} times Go's p99 in Node, {python-asyncio} times "
-        "in asyncio and {gevent} times in gevent. Go and Erlang pre-empt the computation. *Caveat:* one "
-        "core, without a pool of workers.",
+        "**A long computation** delays everything else on its thread. While another connection requests "
+        "fib(30), short requests have {node} times Go's p99 in Node, {python-asyncio} times in asyncio and "
+        "{gevent} times in gevent. Go and Erlang pre-empt the computation. *Caveat:* one core, without a "
+        "pool of workers.",
     ),
     Finding(
         "questions",
@@ -246,10 +232,9 @@ FINDINGS = (
             name: Ratio(f"{name}@owner at {_SHARED}", f"{name} at {_SHARED}", least)
             for name, least in [("go", 3.0), ("rust-tokio", 2.0)]
         },
-        "**Shared state**: with one goroutine as the owner of a thousand accounts, a transfer takes {go} "
-        "times as long as with a lock for each account; with one Tokio task as the owner, {rust-tokio} "
-        "times. *Caveat:* two cores. The sum of all thousand accounts comes sooner from the owner, that of "
-        "sixteen does not.",
+        "**Shared state**: if one goroutine owns a thousand accounts, a transfer takes {go} times as long as "
+        "with a lock for each account; if one Tokio task owns them, {rust-tokio} times. *Caveat:* the sum of "
+        "all thousand accounts comes sooner from the owner.",
     ),
 )
 
