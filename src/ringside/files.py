@@ -17,16 +17,16 @@ from ringside.errors import UsageError
 
 _PIECE_BYTES = 1 << 16
 _POLL_S = 0.05
-# So long a pipe is waited for, in which nobody may ever write.
+# How long to wait for a pipe, since nobody may ever write into it.
 _SILENCE_S = 10
-# The end of the names of files that are not whole yet.
+# The suffix of unfinished files.
 PARTIAL = ".ringside-partial"
 
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """A path beside that one to write to. What is there at the end takes its place; where something fails,
-    what was there stays. Raises OSError."""
+    """A path beside the given one, to write to. At the end of the block it replaces the given path; after an
+    error, that stays as it was. Raises OSError."""
     partial = path.with_name(f"{path.name}.{os.getpid()}{PARTIAL}")
     try:
         yield partial
@@ -37,7 +37,7 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 
 class FileLock:
-    """A lock that one process has at a time, by `flock` of a file. It ends with the process at the latest."""
+    """A lock that one process holds at a time, by `flock` of a file. It ends with the process."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -73,14 +73,14 @@ class FileLock:
         return True
 
     def is_lost(self) -> bool:
-        """Whether the file that is locked is not the one at the path any more, or nothing is locked."""
+        """Whether nothing is locked, or another file has taken the place of the locked one."""
         try:
             return self._file is None or not os.path.samestat(os.fstat(self._file), os.stat(self.path))
         except OSError:
             return True
 
     def release(self, *, removes: bool = False) -> None:
-        """Give the lock back, if it is held; `removes`: and its file, unless another one made it anew."""
+        """Release the lock, if held. `removes`: and remove its file, unless another process made it anew."""
         if self._file is None:
             return
         if removes and not self.is_lost():

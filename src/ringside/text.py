@@ -33,7 +33,7 @@ def last_lines(text: str, most: int = STDERR_LINES) -> list[str]:
 
 
 def nearest(name: str, names: Iterable[str], likeness: float = 0.6) -> str | None:
-    """The one of the names that `name` may be a misspelling of."""
+    """The one of the names that `name` probably misspells."""
     return next(iter(difflib.get_close_matches(name, list(names), 1, likeness)), None)
 
 

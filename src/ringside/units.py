@@ -47,7 +47,7 @@ _TIME_UNIT: ContextVar[TimeUnit | None] = ContextVar("time_unit", default=None)
 # Decimals of a ratio whose interval ends just above or below 1.
 _MAX_RATIO_DECIMALS = 4
 _UNITS_S = {"h": 3600.0, "m": 60.0} | {name: TIME_UNITS[name].ns / 1e9 for name in ("s", "ms", "us")}
-# No library reads these: durationpy 0.11 skips what it does not know ("1s oops 2s" is 3 s) and takes "mm" for
+# No library suits: durationpy 0.11 skips what it does not know ("1s oops 2s" is 3 s) and takes "mm" for
 # months, pytimeparse 1.1.10 knows no milliseconds, and pytimeparse2 has had no release since 2023.
 _DURATION = re.compile("".join(rf"(?:([0-9]+(?:\.[0-9]+)?){unit})?" for unit in _UNITS_S))
 # Python's own readers take `1_0`, ` 10`, `+10` and digits of other scripts as well.

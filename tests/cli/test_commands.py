@@ -297,7 +297,7 @@ def test_a_file_that_is_no_store_stays_as_it_is(
         connection.execute("CREATE TABLE recipe (name TEXT)")
     (workplace / "notes.txt").write_text("Not a database, but longer than the head of one. " * 10)
     for name, message in (
-        ("foreign.sqlite", "is a database of something else: name another store with --store"),
+        ("foreign.sqlite", "is no database of Ringside: name another store with --store"),
         ("notes.txt", "file is not a database"),
     ):
         before = Path(name).read_bytes(), sorted(workplace.iterdir())

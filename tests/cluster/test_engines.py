@@ -218,7 +218,7 @@ def test_two_targets_in_turn(cluster: RayCluster, http: str) -> None:
     alone = " ".join(ringside("load", f"{http}/a", "--vs", f"{http}/b", *few).stdout.split())
     runs = [re.findall(r"; run ([^;\s]+)", text)[0] for text in (shown, alone)]
     refused = ringside("compare", *runs, status=2)
-    assert "where the load is changes what is measured" in refused.stderr
+    assert "runs that are loaded from different places" in refused.stderr
 
 
 def test_no_run_is_begun_where_there_is_no_cluster(http: str) -> None:

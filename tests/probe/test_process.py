@@ -136,9 +136,9 @@ def test_bytes_that_are_no_text_are_an_error(tmp_path: Path) -> None:
         # The kernel's way where memory ran out.
         (
             "kill -9 $$",
-            "^what measures was killed .SIGKILL.: by somebody, or by the kernel where memory ran out",
+            "^the probe was killed .SIGKILL. by somebody, or by the kernel because memory ran out",
         ),
-        ("exit 137", "^what measures was killed"),
+        ("exit 137", "^the probe was killed"),
     ],
 )
 @pytest.mark.parametrize("lines", [[], [probes.STARTED]])

@@ -164,7 +164,7 @@ def test_a_database_of_something_else_is_refused_and_stays_as_it_is(
     connection.commit()
     connection.close()
     before = path.read_bytes()
-    with pytest.raises(StoreError, match="is a database of something else: name another store with --store"):
+    with pytest.raises(StoreError, match="is no database of Ringside: name another store with --store"):
         Store(path, create=create)
     # The journal mode stands in the file's header.
     assert path.read_bytes() == before

@@ -92,7 +92,7 @@ def test_figures_of_a_trial() -> None:
         (
             {name: value[:-3] or "0" for name, value in RESULT.items() if "_ns" in name}
             | {"transfer": 200 * MS},
-            "together took 0.0",
+            "audits in it only 0.0",
         ),
     ],
 )

@@ -87,7 +87,7 @@ def test_figures_of_a_trial() -> None:
         # In milliseconds, and in picoseconds.
         (
             {"calm_p50_ns": "1", "calm_p99_ns": "2", "calm_max_ns": "3"},
-            "calm: all times together are 0.001 ms at most",
+            "all times of calm together are only 0.001 ms or less",
         ),
         ({"calm_max_ns": str(1000 * MS)}, "do not fit into 100.000 ms of 5 units"),
         ({"recovery_p99_ns": str(101 * MS), "recovery_max_ns": str(101 * MS)}, "recovery: "),

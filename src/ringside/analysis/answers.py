@@ -18,7 +18,7 @@ from ringside.model.design import Cell, Metric, Point
 from ringside.model.results import Comparison, Diagnostic, Interval, Obstacle, Verdict
 from ringside.workloads.base import Workload
 
-# Where most of a figure is not the program's, that several are equivalent says little of them.
+# If most of a figure is not the program's, equivalence says little about programs.
 _MOST = 0.5
 _NOISY, _BOUND = "noisy-neighbour", "generator-bound"
 _STILL_FASTER = "still-faster"
@@ -87,7 +87,7 @@ class Standing:
 
     @property
     def decisive(self) -> tuple[str, ...]:
-        """Those at the first place, and the next behind them."""
+        """The contenders at the first place, and the next behind them."""
         return (*self.first, *tuple(self.behind)[:1])
 
 
@@ -156,7 +156,8 @@ class _PointEvidence:
         return standing if len(names) == 1 else self._with_ranks(standing)
 
     def _times_worse(self, names: Sequence[str], best: str) -> dict[str, Interval]:
-        """How many times worse than the best the others are that rarely failed, the nearest first."""
+        """How many times worse than the best the others are, the nearest first; without those that often
+        failed."""
         failing = self.run.rankings[self.run.headline.name, self.point].failing
         is_small = self.run.headline.smaller_is_better
         pairs = {
@@ -168,7 +169,7 @@ class _PointEvidence:
         return dict(sorted(ratios.items(), key=lambda item: item[1].estimate))
 
     def _with_ranks(self, standing: Standing) -> Standing:
-        """With what verdicts and ranks show; of a run that was cut off, that the first place is open."""
+        """The answer with verdicts and ranks. In a run that was cut off, the first place is open."""
         names, is_over = standing.names, self.run.is_over
         known = self.run.rankings[self.run.headline.name, self.point].ranks if is_over else {}
         ranks = {name: known.get(name, (1, len(names))) for name in names}
@@ -230,8 +231,8 @@ class _PointEvidence:
         return tuple(name for name in names if name in subjects)
 
     def _shares(self, standing: Standing) -> Iterator[tuple[float, Influence]]:
-        """What is not the program's of the figure of the next one behind the first; of the first itself where
-        none is behind: the share that is the program's, and the cause."""
+        """The program's own share of the figure of the next one behind the first (of the first, if none is
+        behind), and what causes the rest."""
         run, name = self.run, standing.decisive[-1]
         figures = {metric: value.estimate for metric, value in run.cell(name, self.point).metrics.items()}
         if own := run.measurement.program_share(run.headline.name, self.point, figures):
@@ -248,7 +249,7 @@ class _PointEvidence:
         is_repeated = headline.name == measurement.repeated_metric
         for each in self.warm_ups if is_repeated else ():
             if each.cell == Cell(name, self.point) and each.steady is None:
-                # Of too few repeats: they may go on getting faster by as much as they did.
+                # Too few repeats to classify: they may go on getting faster at the same pace.
                 later = median(each.medians[len(each.medians) // 2 :])
                 share = 0.0 if each.is_long_enough else later / each.first
                 yield share, _unexplained(Confounder.WARM_UP, (name,))

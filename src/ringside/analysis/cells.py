@@ -15,7 +15,7 @@ from ringside.stats.series import SteadyState, steady_state
 from ringside.workloads.base import Measurement
 from ringside.workloads.process import FIRST_ANSWER, FIRST_OVER_STEADY, STEADY_AFTER
 
-# A verdict over the blocks that are left would favour a contender that fails where it is slow.
+# A verdict over the remaining blocks would favour a contender that fails when it is slow.
 MAX_FAILED_SHARE = 0.10
 
 
@@ -43,7 +43,7 @@ class CellAnalysis:
 
     @property
     def often_failed(self) -> bool:
-        """Whether so many trials failed that those that are left may be the ones in which it was fast."""
+        """Whether so many trials failed that the remaining ones may be its fastest."""
         failed = sum(count for outcome, count in self.outcomes.items() if outcome is not Outcome.OK)
         return failed > MAX_FAILED_SHARE * sum(self.outcomes.values())
 

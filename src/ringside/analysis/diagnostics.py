@@ -71,12 +71,12 @@ _STOLEN, _OTHERS, _PRESSURE = 0.02, 0.10, 0.10
 _SEVERAL_CPUS = 1.1
 # Kernel ticks are too coarse for less than this time on all CPUs together.
 _MIN_OBSERVED_NS = 2_000_000_000
-# Runtimes of so many years are of different times.
+# Runtimes that are so many years apart belong to different times.
 _YEARS_APART = 2
 # The machine's own speed changed by more than this.
 _DRIFT = 0.05
 _NEAR_MEMORY_LIMIT = 0.8
-# Uncounted memory above this share of the counted memory gives a warning.
+# Above this share of the counted memory, uncounted memory gives a warning.
 _UNCOUNTED = 0.1
 # `--blocks` of a run that has too few.
 _USUAL_BLOCKS = 7
@@ -140,7 +140,7 @@ def drifted(references: Iterable[float]) -> Iterator[Diagnostic]:
 
 
 def _drifted(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
-    """The machine whose speed changed most, if there are several: they may differ."""
+    """Of several machines, the one whose speed changed most."""
     by_machine: dict[str, list[Trial]] = {}
     for trial in trials:
         by_machine.setdefault(trial.machine, []).append(trial)
@@ -193,7 +193,7 @@ def noisy_neighbour(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
 def _blocks(run: RunFigures) -> Iterator[Diagnostic]:
     if run.blocks_done < MIN_BLOCKS:
         experiment = run.experiment
-        # The blocks of a run that can end early are a limit, not a plan.
+        # In a run that can end early, the number of blocks is a limit, not a plan.
         is_open = experiment.until_decided or experiment.time_s is not None
         needed = _USUAL_BLOCKS if is_open else max(experiment.blocks, _USUAL_BLOCKS)
         # `vs` has two, which exclude each other.

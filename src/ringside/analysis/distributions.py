@@ -35,8 +35,8 @@ class Percentile:
 
 @dataclass(frozen=True, slots=True)
 class PercentileCurve:
-    """All requests of the `ok` trials of a cell together. A description of these requests, without an
-    inference: those of one trial depend on each other."""
+    """All requests of the `ok` trials of a cell together. This describes them without inference, because
+    requests of one trial depend on each other."""
 
     distribution: Distribution
     cell: Cell
@@ -128,8 +128,8 @@ def analyse_executions(run: RunFigures) -> ExecutionAnalysis:
 def over_points(
     run: RunFigures, name: str, base: Point, others: Sequence[Point], tests: int = 0
 ) -> Iterator[Comparison]:
-    """A command at other points over itself at one of them, in the headline; the names are the points.
-    Bonferroni's bound keeps the error rate of so many `tests` together [default: of these]."""
+    """A command at other points over the same command at one point, in the headline; the points are the
+    names. Bonferroni's bound keeps the error rate of so many `tests` together [default: of these]."""
     metric = run.headline
     for point in others:
         upper, lower = (run.cell(name, each).values(metric.name) for each in (point, base))

@@ -27,10 +27,10 @@ from ringside.workloads.base import Measurement
 
 # With fewer blocks there is no verdict.
 BLOCKS_FOR_VERDICT = MIN_BLOCKS
-# Where more trials than this reach no steady state, noise in the others may only look like one.
+# If more trials than this reach no steady state, noise may only look like one in the others.
 _MAX_UNSTEADY_SHARE = 0.5
 
-# How many standard errors a difference is beyond what other trials may have left: in 3 % it is not.
+# A difference must exceed the effect of earlier trials by so many standard errors (3 %, one-sided).
 _BEYOND_CARRY_OVER = 1.88
 
 # Metric, point, numerator, denominator.
@@ -71,7 +71,7 @@ class Observations:
         # Percentiles for which some block has too few requests.
         self._merged: set[str] = set()
         self.attempted: dict[Cell, set[int]] = {}
-        self.left_out: set[Cell] = set()  # Those that failed and are not tried again.
+        self.left_out: set[Cell] = set()  # Cells that failed and are not tried again.
         self.unsteady: dict[Cell, dict[int, SeriesKind]] = {}
         self._order: list[tuple[str, int, int, Cell]] = []
         for trial in trials:
@@ -102,8 +102,8 @@ class Observations:
                     self._merged.add(name)
 
     def percentile(self, metric: str, cell: Cell) -> MergedPercentile | None:
-        """A high percentile of the requests of all blocks together; None where each block of each cell has
-        twice the requests that one of its own needs: with fewer it is low by 1 % and more."""
+        """A high percentile of the requests of all blocks together. None if every block has twice the
+        requests that its own percentile needs: with fewer, it is low by 1 % or more."""
         blocks, values = self._histograms.get((metric, cell), {}), self.values.get((metric, cell), {})
         if metric not in self._merged or not blocks or len(blocks) < len(values):
             return None
@@ -127,7 +127,7 @@ class Observations:
             if sequence and sequence[-1][0] != cell.contender:
                 before, last = sequence[-1][1]
                 if (before, last.point) != (block, cell.point):
-                    # A trial that does not count came before it (`RunLoop.follows_another`).
+                    # An uncounted trial came before it (`RunLoop.follows_another`).
                     sequence.append((cell.contender, (0, cell), None))
             value = logs.get(cell, {}).get(block)
             sequence.append((cell.contender, key, None if value is None else value - levels[cell]))
@@ -154,7 +154,7 @@ class Observations:
             return Obstacle.FAILED_BLOCKS
         if (merged := self.percentile(metric, cell)) and not merged.is_supported:
             return Obstacle.TOO_FEW_REQUESTS
-        # Nothing else is the level of a steady state.
+        # Only this metric is the level of a steady state.
         if metric != self._measurement.repeated_metric:
             return None
         kinds = list(self.unsteady.get(cell, {}).values())
@@ -226,7 +226,7 @@ class Examination:
         }
 
     def _candidates(self, point: Point) -> list[str]:
-        """Those that may be first in the first metric: none is shown to be better."""
+        """The contenders that may be first in the first metric, because none is shown to be better."""
 
         def is_behind(name: str, other: str) -> bool:
             comparison = self.comparison(self._metrics[0], point, name, other)
@@ -242,7 +242,7 @@ class Examination:
         if comparison is None or comparison.verdict is not Verdict.INCONCLUSIVE or is_left_out:
             return False
         if comparison.obstacle is Obstacle.FAILED_BLOCKS:
-            # One failure is a large share of few blocks, and may be a small one of all.
+            # One failure is a large share of few blocks, but may be a small share of all.
             failures = (self._observations.failures(metric.name, Cell(name, point)) for name in pair)
             return max(failures) <= MAX_FAILED_SHARE * self._most_blocks
         return comparison.obstacle in (None, Obstacle.CARRY_OVER)
@@ -259,7 +259,7 @@ class Examination:
                 logs_of(metric, Cell(numerator, point)), logs_of(metric, Cell(denominator, point))
             ):
                 self._logs[key] = logs
-        # Made on demand: most looks are followed by another, and nobody asks for their intervals.
+        # Computed on demand, because most looks are followed by another, which needs no intervals.
         self._decisions = {}
         self._carry_over = functools.cache(self._observations.carry_over)
 
@@ -285,7 +285,7 @@ class Examination:
         of_better, obstacle = (
             self._observations.obstacle(metric.name, Cell(name, point)) for name in (better, worse)
         )
-        # One that is better while it still warms up only gets further ahead.
+        # A contender that is better while it still warms up only gets further ahead.
         if not decision.direction or of_better is not Obstacle.WARMING_UP:
             obstacle = obstacle or of_better
         if obstacle is Obstacle.TOO_FEW_REQUESTS:
@@ -322,8 +322,7 @@ class Examination:
         )
 
     def _may_be_carried_over(self, key: _Key, decision: Decision) -> bool:
-        """Whether a difference may be no more than what trials left to those after them, if nearly all of
-        that lasted."""
+        """Whether the effects of earlier trials may explain a difference, if nearly all of them lasted."""
         metric, point, numerator, denominator = key
         ratio, effect = decision.ratio, self._carry_over(metric)
         if effect is None or ratio.low is None or ratio.high is None:
@@ -337,8 +336,8 @@ class Examination:
     def _of_percentiles(
         self, metric: Metric, point: Point, numerator: str, denominator: str
     ) -> Decision | None:
-        """What percentiles of all requests show: a difference where the interval excludes 1 at the error rate
-        divided by the number of comparisons. None where the store has no requests."""
+        """The decision by percentiles of all requests: a difference if the interval excludes 1 at the error
+        rate divided by the number of comparisons. None where the store has no requests."""
         names = (numerator, denominator)
         above, below = (self._observations.percentile(metric.name, Cell(name, point)) for name in names)
         if above is None or below is None or min(above.blocks, below.blocks) < MIN_BLOCKS:
@@ -358,8 +357,8 @@ class Examination:
 
     @property
     def is_decided(self) -> bool:
-        """Whether the last look left neither the first place nor a shown comparison to more blocks; False
-        where nothing is compared, or without a look yet."""
+        """Whether the last look decided the first place and all shown comparisons; False if nothing is
+        compared, or before a look."""
         return self._open is not None and not self._open and bool(self._shown_pairs)
 
 
@@ -450,8 +449,8 @@ def judge_trials(
     *,
     is_over: bool,
 ) -> RunExamination:
-    """The examination of a run from the trials that count. Whole blocks have a trial, not interrupted, of
-    every cell that could be measured when the run began and was still needed; where it has ended, all."""
+    """The examination of a run from the trials that count. A whole block has an uninterrupted trial of every
+    cell that is measurable and was still needed. In a run that has ended, all blocks count."""
     examination = RunExamination(experiment, measurement, points, classes, exploratory=True)
     unavailable = {trial.cell for trial in trials if trial.block == 0}
     cells = [Cell(name, point) for point in points for name in experiment.contenders]

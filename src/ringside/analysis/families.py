@@ -25,11 +25,11 @@ class ModelFamily:
 
 @dataclass(frozen=True, slots=True)
 class FamilyStanding:
-    """The figures of the class that is ranked at a point: of a metric, or how many times better it is there
-    than at another point (`over`), of which no order is claimed. `families`: the one with the best figure
-    first. `first`: the contenders that may be first, the best first. `ahead`: pairs of families of two of
-    which each contender of one is shown to be better than each of the other. `unknown`: with a figure but
-    without a family. `others`: those of another class but the floor. `lacking`: those without a figure."""
+    """The figures of the ranked class at a point: of a metric, or how many times better it is there than at
+    another point (`over`), without an order. `families`: the one with the best figure first. `first`: the
+    contenders that may be first, the best first. `ahead`: pairs of families of two of which each contender of
+    one is shown to be better than each of the other. `unknown`: contenders with a figure but no family.
+    `others`: of another class, except the floor. `lacking`: without a figure."""
 
     analysis: RunAnalysis
     metric: Metric
@@ -50,18 +50,18 @@ class FamilyStanding:
 
     @property
     def contenders(self) -> tuple[str, ...]:
-        """Those of known families, family by family."""
+        """The contenders of known families, family by family."""
         return tuple(name for family in self.families for name in family.members)
 
     @property
     def is_certain(self) -> bool:
-        """Whether nothing else than the programs may have decided the order at this point."""
+        """Whether only the programs can have decided the order at this point."""
         return not self.caveats
 
     @property
     def caveats(self) -> list[str]:
-        """The codes of what else may have: the floor, which each metric has for itself, and what the answer
-        of the run names for the headline at this point."""
+        """The codes of other possible causes: the floor, by metric, and those that the answer of the run
+        names for the headline at this point."""
         over_floor = self.analysis.floor_ratios.get((self.metric.name, self.point), {})
         floor = floor_influence(self.metric, self.point, self.analysis.floor, over_floor.get(self.best))
         here = (each for each in self.analysis.conclusion.standings if each.point == self.point)
@@ -71,7 +71,7 @@ class FamilyStanding:
 
     @property
     def unsteady(self) -> tuple[str, ...]:
-        """Of those that may be first, the ones whose repeats reach no steady state: they have no verdicts."""
+        """The contenders that may be first and reach no steady state, so they have no verdicts."""
         obstacle = self.analysis.examination.observations.obstacle
         return tuple(
             name
@@ -109,7 +109,7 @@ def by_family(
     if not members:
         return None
     families = tuple(ModelFamily(name, tuple(names)) for name, names in members.items())
-    # A run that was cut off has no places, and gains have none.
+    # Neither runs that were cut off nor gains have places.
     ranks = ranking.ranks if analysis.conclusion.is_over and over is None else {}
 
     def is_ahead(one: ModelFamily, other: ModelFamily) -> bool:
@@ -190,6 +190,6 @@ def _standing(figure: QuestionFigure, analysis: RunAnalysis | None) -> FamilySta
         over = point.but(**figure.over) if figure.over else None
         if over is None or (over != point and over in analysis.points):
             standings.append(by_family(analysis, metric, point, over, figure.by))
-    # The last with the most figures, as in an overview.
+    # The last point with the most figures, as in an overview.
     known = [standing for standing in reversed(standings) if standing]
     return max(known, key=lambda each: len(each.contenders), default=None)

@@ -47,7 +47,7 @@ class RunFigures:
         for trial in self.trials:
             self.by_cell.setdefault(trial.cell, []).append(trial)
         if self.measurement.name == COMMAND.name:
-            # A baseline that failed spoils no comparison of the others.
+            # A failed baseline does not spoil the comparisons of other contenders.
             works = {trial.cell.contender for trial in self.trials if trial.outcome is Outcome.OK}
             names = (name for name in (self.experiment.baseline, *self.names) if name in works or not works)
             self.experiment = replace(self.experiment, baseline=next(names))
@@ -115,7 +115,7 @@ class RunFigures:
     @cached_property
     def swept(self) -> str | None:
         """The factor along which lines are drawn: the experiment's own, else the numeric one with the most
-        levels, three at least."""
+        levels, of which it needs three."""
 
         def levels(factor: str) -> set[Level]:
             return {point[factor] for point in self.points}
@@ -128,8 +128,8 @@ class RunFigures:
         return most if most and len(levels(most)) >= _SWEEP_LEVELS else None
 
     def laws(self, kind: str) -> list[ScalingLaw]:
-        """The laws of a kind over factors that have several levels in this run, all of them integers. Of
-        commands one for each parameter with three numbers or more."""
+        """The laws of a kind over factors with several levels in this run, all integers. For commands: one
+        law per parameter with three numbers or more."""
         if self.measurement.name == COMMAND.name and kind == "size":
             own = {name: {each[name] for each in self.points} for name in self.varying}
             sweeps = {name: set(map(float, each)) for name, each in own.items() if all(map(is_number, each))}
@@ -159,7 +159,8 @@ class RunFigures:
         return self.measurement.label(point, own or factors) if factors else ""
 
     def label(self, point: Point) -> str:
-        """A point by its name; else in words, by what varies, and of a single point by what was set."""
+        """A point by its name, else by the factors that vary, in words. A single point: by the factors that
+        were set."""
         return self._labels.get(point) or point.label(self.varying)
 
     @property
@@ -181,7 +182,7 @@ class RunFigures:
         return self.cells[Cell(contender, point)]
 
     def outcomes(self, contender: str, point: Point) -> Mapping[Outcome, int]:
-        """How often the trials of a cell ended in which way."""
+        """How many trials of a cell had each outcome."""
         return self.cell(contender, point).outcomes
 
     def failed_share(self, metric: str, cell: Cell) -> float:
@@ -265,8 +266,8 @@ class RunFigures:
 
     @cached_property
     def behind_best(self) -> Mapping[Point, Mapping[str, Interval]]:
-        """By point how many times the headline of the best of the baseline's class each contender's is, or
-        that one is of it, where more is better; without those that failed too often and are not behind it."""
+        """By point, how many times worse each contender's headline is than the best of the baseline's class,
+        without contenders that failed too often and are not worse."""
         ratios: dict[Point, dict[str, Interval]] = {}
         for point in self.points:
             ranking = self.rankings[self.headline.name, point]
@@ -281,8 +282,8 @@ class RunFigures:
 
     @cached_property
     def overview_point(self) -> Point:
-        """The point that stands for the run in an overview: the last of those that the most contenders can be
-        at; where a factor is swept, that more than half of these can."""
+        """The point that represents the run in an overview: the last of those with the most contenders; if a
+        factor is swept, the last with more than half of these."""
         present = {
             point: sum(set(self.outcomes(name, point)) != {Outcome.UNAVAILABLE} for name in self.names)
             for point in self.points
@@ -323,7 +324,7 @@ def check_coherent(
 
 
 def _fits(factor: Factor, level: Level | None) -> bool:
-    """Whether a factor can have a level, on whatever machine: that had more cores, or more room, perhaps."""
+    """Whether a factor can have a level on any machine, perhaps one with more cores or memory."""
     if level is None:
         return factor.name in _LATER
     if isinstance(factor, Cores):

@@ -21,9 +21,9 @@ MACHINE = (
 )
 # Shorter series are not looked at.
 MIN_RUNS = MIN_VALUES
-# A smaller change of level is none; one counts that so many runs later is still found at its place.
+# Smaller changes of level do not count. A change must still be found at its place so many runs later.
 LEAST_EFFECT, CONFIRMED_BY = 0.02, 2
-# A machine that computes so much slower or faster, between the same facts, explains a change of that size.
+# A change of the same machine's speed explains a figure's change if it makes up this share of it.
 _SPEED_SHARE = 0.5
 _MIN_SPEED_CHANGE = 0.02
 

@@ -16,7 +16,7 @@ FASTER_THAN_FLOOR = "faster-than-floor"
 CODES = (FASTER_THAN_FLOOR, "below-a-cycle", "too-little-memory", "answered-unasked")
 # The reference program is worse than a contender, by more than the margin.
 BEYOND = (FASTER_THAN_FLOOR, "beyond-floor")
-# A thread or a process has a page of stack at least, of its own; a unit inside a process a pointer.
+# A thread or a process has its own page of stack; a unit inside a process needs a pointer.
 PAGE_BYTES, POINTER_BYTES = 4096, 8
 # No reply comes through TCP in less time.
 MIN_LATENCY_NS = 1000

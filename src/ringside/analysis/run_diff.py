@@ -35,7 +35,7 @@ class CellChange:
 
 @dataclass(frozen=True, slots=True)
 class ContenderChange:
-    """The differences of a contender between the two runs; None: it was not available."""
+    """The differences of a contender between the two runs; None if it was not available."""
 
     contender: str
     before: str | None
@@ -133,8 +133,8 @@ def _check(firsts: Sequence[RunAnalysis], seconds: Sequence[RunAnalysis]) -> Non
             engines = (f"{n} engine{'s' * (n != 1)} on other machines" if n else own for _, n in origins)
             places = (f"{id} came from {place}" for (id, _), place in zip(origins, engines, strict=True))
             raise UsageError(
-                f"the load of {' and that of '.join(places)}: where the load is changes what is measured, so "
-                "the two cannot be compared"
+                f"the load of {' and that of '.join(places)}: runs that are loaded from different places "
+                "cannot be compared"
             )
 
 

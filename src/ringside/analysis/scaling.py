@@ -67,7 +67,7 @@ def _by_level(
 _NO_CONTENTION = 0.005
 # A speed-up below this is none.
 _GAIN = 1.1
-# A best number of cores beyond this is that of rounding errors.
+# A best number of cores beyond this comes from rounding errors.
 _MAX_CORES = 10_000
 # A fitted speed-up so far outside of the interval of the measured one is off the law.
 _MISFIT = 0.02
@@ -223,7 +223,7 @@ def _outlook(
     if best.low <= most:
         return Outlook.NOT_CLEAR, None
     is_extrapolated = best.high < _MAX_CORES or contention.low > _NO_CONTENTION
-    # Half siblings among the cores make a bend that the law takes for coherency.
+    # If half of the cores are siblings, the curve bends, which the law takes for coherency.
     fitted = [(fit.speed_up(cores), each.low or 0.0, each.high or 0.0) for cores, each in speed_ups.items()]
     agrees = all(low * (1 - _MISFIT) <= speed <= high * (1 + _MISFIT) for speed, low, high in fitted)
     if is_extrapolated and not agrees:

@@ -71,9 +71,8 @@ class OverviewCell:
 
 @dataclass(frozen=True, slots=True)
 class OverviewColumn:
-    """A run at one of its points: of those that the most contenders can be at the last, which experiments
-    give the largest work. `label`: the name of the problem; of the experiment, where two have the same
-    problem."""
+    """A run at one of its points: the last (where experiments have the largest work) of those with the most
+    contenders. `label`: the name of the problem; of the experiment, where two have the same problem."""
 
     label: str
     analysis: RunAnalysis

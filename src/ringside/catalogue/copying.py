@@ -141,7 +141,7 @@ def _build(table: str, command: Sequence[str], left_out: Collection[str]) -> str
 def _readme(
     text: str, name: str, origin: Contender, workloads: Sequence[str], left_out: Collection[str]
 ) -> str:
-    """What to do first, and the sections of the copied page that are of what was copied."""
+    """The page of the copy: what to do first, then the sections about what was copied."""
     runs = " or ".join(f"`ringside run {workload} --with .`" for workload in workloads)
     sections = re.split(r"(?m)^(?=## )", text)[1:]
     kept = [each for each in sections if each.splitlines()[0].removeprefix("## ") not in left_out]

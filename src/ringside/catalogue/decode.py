@@ -22,7 +22,7 @@ T = TypeVar("T")
 # Names of tables and keys, and indexes in lists and in arrays of tables.
 Key = str | int
 
-# Names with less in common are not suggested: `perl` is no misspelt `erlang`.
+# Names with less in common are not suggested: `perl` is not a misspelling of `erlang`.
 _NEAR = 0.65
 # Of more names than these only the near ones stand in an error, where something else helps.
 _MOST_NAMED = 40

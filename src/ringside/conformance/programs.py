@@ -26,7 +26,7 @@ RuleTests = Sequence[Callable[[Subject], None]]
 
 
 def check_program(subject: Subject, own: RuleTests = ()) -> None:
-    """Add what a program of this workload does against the contract. Where it does not work at all, nothing
+    """Add findings for each rule that a program of this workload breaks. If it does not work at all, nothing
     else is checked."""
     if not _begins(subject):
         return
@@ -38,7 +38,7 @@ def check_program(subject: Subject, own: RuleTests = ()) -> None:
     before = len(subject.findings)
     points = [*checks.sizes, ({**checks.sizes[0][0], "cores": subject.executor.capacity().cpus}, 5)]
     check_evidence(subject, points[: 2 if subject.quick else None], checks.phases)
-    # Where that is wrong, what follows would only say it again.
+    # If that is wrong, the other checks would only repeat it.
     if len(subject.findings) == before:
         for check in (_repeats, _grows, *own):
             check(subject)
@@ -70,7 +70,7 @@ def _arguments(subject: Subject, **levels: Level) -> list[str]:
 
 
 def _works(subject: Subject) -> bool:
-    """The least of all: it ends well, with a result."""
+    """The minimum: it ends well, with a result."""
     arguments = _arguments(subject)
     done, line = subject.run(*arguments), subject.by_hand(*arguments)
     if b"\n::await" in b"\n" + done.stdout:

@@ -35,12 +35,12 @@ from ringside.workloads.phases import below
 # It plays so many clients.
 _BY_HAND = "ringside.conformance.kit"
 _READY_S, _END_S = 60.0, 2.0
-# A host may stall: what takes longer than the contract allows is looked at until here.
+# A host may stall, so answers later than the contract allows are awaited until here.
 _PATIENT_END_S = 10.0
 _CONNECTIONS, _QUICK_CONNECTIONS, _OPEN_AT_END = 1000, 100, 100
 # What the backlog of a server holds that serves one connection at a time, besides that one.
 _WAITING = 127
-# What takes so long was computed.
+# An answer that takes so long was computed.
 _WHILE_NS = 100_000_000
 # How long a client sends that never reads, where the server reads on.
 _UNREAD_S = 2.0
@@ -58,7 +58,7 @@ def connect(port: int) -> socket.socket:
 
 
 def reset_at_close(connection: socket.socket) -> None:
-    """Its end is a reset."""
+    """Make closing the connection a reset."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
@@ -106,7 +106,7 @@ class Kind:
 
 
 def check_server(subject: Subject, kind: Kind) -> None:
-    """Add what a server of this workload does against the contract. Where it does not start or answer,
+    """Add findings for each rule that a server of this workload breaks. If it does not start or answer,
     nothing else is checked. Raises UsageError where this process may not open enough connections."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard < _LEAST_FILES:
@@ -126,7 +126,7 @@ def check_server(subject: Subject, kind: Kind) -> None:
             check(subject, server)
             if server.process.poll() is not None:
                 break
-    # Where the workload's own rules are broken, what follows would only say it again.
+    # If the workload's own rules are broken, the other checks would only repeat it.
     if len(subject.findings) == before:
         for further in kind.further:
             further(subject)
@@ -271,7 +271,7 @@ def _never_reads(subject: Subject, kind: Kind, server: Server) -> None:
             sent, give_up_s = 0, time.monotonic() + _UNREAD_S
             many = kind.request * (1 + 20_000 // len(kind.request))
             with suppress(ConnectionError):
-                # A server that does not read on is right.
+                # A server may stop reading.
                 while sent < kind.declared.unread_bytes and time.monotonic() < give_up_s:
                     if not select.select([], [connection], [], 0.5)[1]:
                         break

@@ -59,7 +59,7 @@ class Finding:
     command: str
 
 
-# Longer than anything honest takes here, on a machine that stalls now and then.
+# Longer than any honest program takes, even on a machine that stalls now and then.
 PATIENCE_S = 20.0
 _WALL_S = 60.0
 # How long a server is watched before its load: nothing is measured here.

@@ -1,4 +1,4 @@
-"""What the files of a catalogue hold, and what is made of it: contenders, published figures, questions.
+"""The tables of a catalogue's files, and the types made of them: contenders, published figures, questions.
 
 docs/KEYS.md has the meaning of each key. A class whose name ends in `Table`, `File` or `Manifest` is a table
 as it is written; `catalogue` turns it into the class that shares its keys. An error of `__post_init__` begins
@@ -280,7 +280,7 @@ class Published:
 
 
 class QuestionFigure(Table, frozen=True, kw_only=True):
-    """A figure that answers a question. `words`: what it is a figure of, as in a sentence."""
+    """A figure that answers a question. `words`: its subject, as in a sentence."""
 
     experiment: str
     metric: str
@@ -319,7 +319,7 @@ class Receipt:
 @dataclass(frozen=True, slots=True)
 class Ready:
     """A contender that can be measured. `content`: a hash of what was built; `program`: the workload whose
-    program alone was, empty where all were."""
+    program alone was built, empty for all."""
 
     contender: Contender
     receipt: Receipt
@@ -331,8 +331,8 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class Unavailable:
-    """A contender that cannot be measured, and why. `log`: what a failed build printed, hostile text;
-    `receipt`: that of the runtime, if only the build failed."""
+    """A contender that cannot be measured, and why. `log`: the hostile output of a failed build; `receipt`:
+    the runtime's, if only the build failed."""
 
     contender: Contender
     reason: str

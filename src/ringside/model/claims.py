@@ -10,8 +10,8 @@ from ringside.model.design import Level
 
 
 class LevelRule(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Levels of a factor that are meant, if they are not named themselves. A pick looks at what is left of a
-    run's points when all other rules have been applied."""
+    """A rule that picks levels of a factor. It applies last, to the points of a run that all other rules
+    leave."""
 
     least: int | None = None
     other_than: Level | None = None
@@ -24,7 +24,7 @@ Where = dict[str, Level | tuple[Level, ...] | LevelRule]
 
 
 class Quantity(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The geometric mean of a metric of a contender over points. What is left out is that of the claim."""
+    """The geometric mean of a contender's metric over points. Keys left out are the claim's."""
 
     contender: str
     metric: str = ""
@@ -46,7 +46,7 @@ class Place(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
 
 
 class Lines(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Lines of code that programs have and the one before has not: a contender and its paths each."""
+    """Lines of code that each program has and the one before has not. Each is a contender and its paths."""
 
     before: tuple[str, ...]
     after: tuple[str, ...]

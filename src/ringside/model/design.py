@@ -24,14 +24,14 @@ Unit = Literal["ns", "s", "B", "/s", "%", ""]
 # How many nanoseconds a unit of time has.
 NS_OF = {"ns": 1.0, "s": 1e9}
 
-# Until when a run makes blocks: until its answer is decided, or to the end of its blocks.
+# When a run ends: when its answer is decided, or at the end of its blocks.
 Goal = Literal["decided", "end"]
 
 DEFAULT_BLOCKS = 40
 # Ratios closer to 1 than this rarely decide which of two programs is chosen.
 DEFAULT_MARGIN = 0.05
 
-# Of shorter work, clocks, the scheduler and the warm-up of a runtime decide more than the program.
+# In shorter work, clocks, the scheduler and a runtime's warm-up weigh more than the program.
 LEAST_S = 0.1
 
 
@@ -72,7 +72,7 @@ class Point:
 
 
 def varying_factors(points: Sequence[Point]) -> tuple[str, ...]:
-    """The factors that do not have one and the same level at all of the points."""
+    """The factors whose level is not the same at all points."""
     names = dict.fromkeys(name for point in points for name, _ in point.levels)
     return tuple(name for name in names if len({point.as_dict().get(name) for point in points}) > 1)
 
@@ -201,8 +201,8 @@ class Experiment:
     outputs: tuple[Metric, ...] = ()
 
     def entry_of(self, point: Point) -> tuple[frozenset[str], str]:
-        """The factors that have a level of their own at a point, and its name, empty where it has none: those
-        of the entry of `at` that says most of it. A level in words (`all`) is any number there."""
+        """The factors that `at` sets for a point, and the point's name (empty if it has none), by the entry
+        that matches most factors. There, a level in words (`all`) matches any number."""
         levels = point.as_dict()
         entries = [
             (own, name)
@@ -261,7 +261,7 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class NoFloor:
-    """Why the floor is none, at points with so many cores or more."""
+    """Why the reference program is no floor, at points with so many cores or more."""
 
     reason: str
     from_cores: int = 1
@@ -269,9 +269,9 @@ class NoFloor:
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A figure of a trial: its name in documents, its unit, what it is, and which way is better. `phrase`:
-    its name inside a sentence, where that is not the title in lower case: `time per hop`. `no_floor`: why the
-    floor is none of this metric, where a contender may be better."""
+    """A figure of a trial: its name in documents, unit, explanation, and better direction. `phrase`: its name
+    inside a sentence, where that is not the title in lower case: `time per hop`. `no_floor`: why the
+    reference program is no floor in this metric, if a contender may be better."""
 
     name: str
     unit: Unit

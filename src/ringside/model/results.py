@@ -32,14 +32,14 @@ class Outcome(StrEnum):
     INTERRUPTED = "interrupted"
 
 
-# A trial that ended like this says nothing of its cell: it is carried out again when the run is resumed.
+# These outcomes say nothing about the cell, so a resumed run repeats the trial.
 REPEATABLE = frozenset({Outcome.INTERRUPTED, Outcome.PROBE_FAILED})
 
 
 class Verdict(StrEnum):
-    """What a comparison says of the contender. `faster` and `slower` stand for better and worse in any metric
-    (`render/text/words.py` has the metric's own words); `equivalent`: the ratio lies inside the margin;
-    `inconclusive`: none of these is shown."""
+    """The verdict of a comparison about the contender. `faster` and `slower` stand for better and worse in
+    any metric (`render/text/words.py` has the metric's own words); `equivalent`: the ratio lies inside the
+    margin; `inconclusive`: none of these is shown."""
 
     FASTER = "faster"
     SLOWER = "slower"
@@ -47,12 +47,12 @@ class Verdict(StrEnum):
     INCONCLUSIVE = "inconclusive"
 
 
-# What a look can show of a pair.
+# What a look can show about a pair.
 LookVerdict = Literal["different", "equivalent"]
 
 
 class Obstacle(StrEnum):
-    """Why a comparison is inconclusive, where it is not for want of a clear interval."""
+    """Why a comparison is inconclusive, if not because its interval is wide."""
 
     TOO_FEW_BLOCKS = "too-few-blocks"
     TOO_FEW_REQUESTS = "too-few-requests"
@@ -66,7 +66,7 @@ class Obstacle(StrEnum):
 
 
 class RunState(StrEnum):
-    """Whether all that was planned has been done, and whether another process of this machine is at it."""
+    """Whether a run has done all that was planned, and whether a process of this machine works on it."""
 
     IN_PROGRESS = "in progress"
     DONE = "done"
@@ -89,8 +89,8 @@ class Run:
 
     @property
     def suite(self) -> Mapping[str, Any]:
-        """The suite that the run is a part of: its id, name and options; empty for a run by itself, and where
-        the plan, of a later version, say, has something else there."""
+        """The id, name and options of the run's suite. Empty for a single run, and if the plan (of a later
+        version, perhaps) has another type there."""
         suite = self.plan.get("suite")
         return suite if isinstance(suite, Mapping) else {}
 
@@ -132,7 +132,7 @@ class Timeline:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Usage:
-    """What of samples figures are made from, as arrays of one length: the instants in ns since the trial
+    """The parts of samples that figures need, as arrays of one length: the instants in ns since the trial
     began, the CPU time up to each in ns, and PSS in bytes, NaN where it was not read."""
 
     t_ns: np.ndarray
@@ -141,7 +141,7 @@ class Usage:
 
     @classmethod
     def of(cls, samples: Sequence[Sample]) -> Usage:
-        """That of samples."""
+        """The usage that these samples show."""
         import numpy as np  # here, since most commands do without
 
         return cls(
@@ -155,8 +155,8 @@ class Usage:
 
 
 class StoredSamples(Sequence[Sample]):
-    """Samples that are read each time they are used, as long as their store is open: those of all trials of
-    a run would not fit into memory. `usage`: reads no more of them than figures need."""
+    """Samples that are read from their open store each time they are used, because the samples of a whole run
+    would not fit into memory. `usage` reads only what figures need."""
 
     def __init__(self, whole: Callable[[], Sequence[Sample]], usage: Callable[[], Usage]) -> None:
         self._whole, self.usage = whole, usage
@@ -179,10 +179,10 @@ class StoredSamples(Sequence[Sample]):
 @dataclass(frozen=True, slots=True)
 class Trial:
     """One execution of a cell, with what the probe reported of it. `phases`: how long each occurrence of a
-    phase took, in nanoseconds; `phase_lines`: their lines as the probe read them, of which the store keeps
-    `read_ns`: when the first and the last line of a phase were read, since the program's start. `report`
-    is None where no probe ran or it did not say how the trial ended. `machine`: the one of several that
-    carried it out, by its name; empty in a run on one machine. `outputs`: what `vs --metric` found."""
+    phase took, in nanoseconds; `phase_lines`: their lines, as the probe read them. The store keeps only
+    `read_ns`: when the first and the last line of each phase were read, since the program's start. `report`:
+    None if no probe ran, or if it did not say how the trial ended. `machine`: its name in a run on several
+    machines, else empty. `outputs`: what `vs --metric` found."""
 
     block: int
     position: int
@@ -245,7 +245,7 @@ class Interval:
 
     @property
     def inverse(self) -> Interval:
-        """1 over it, where it is a ratio."""
+        """The inverse of a ratio."""
         low, high = (None if end is None else 1 / end for end in (self.high, self.low))
         return Interval(1 / self.estimate, low, high, self.n)
 
@@ -276,8 +276,8 @@ class Description:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """A weak point of figures, by its code (docs/RULES.md lists them): whom it concerns, and the values
-    that its sentences need. Those of the load engine come with their own `text` and `remedy`."""
+    """A weakness of figures, by its code (docs/RULES.md lists them): the contenders that it concerns, and the
+    values for its sentences. Warnings of the load engine bring their own `text` and `remedy`."""
 
     code: str
     subjects: tuple[str, ...] = ()
@@ -287,13 +287,13 @@ class Diagnostic:
 
 
 def in_order(trials: Iterable[Trial]) -> list[Trial]:
-    """Machine by machine, as they were carried out there."""
+    """Trials sorted by machine, and in their order on each machine."""
     return sorted(trials, key=lambda trial: (trial.machine, trial.block, trial.position))
 
 
 def counted(trials: Iterable[Trial]) -> list[Trial]:
-    """The trials that count, in their order: of each cell in each block the one that is not to be carried out
-    again, else the last of those that are."""
+    """The trials that count, in order: one per cell and block. This is the trial whose outcome is final or,
+    if none is, the last one."""
     chosen: dict[tuple[int, Cell], Trial] = {}
     for trial in trials:
         before = chosen.get((trial.block, trial.cell))
@@ -305,12 +305,12 @@ def counted(trials: Iterable[Trial]) -> list[Trial]:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two contenders at one point: contender over baseline, from pairs inside blocks. `p` is that of the
-    comparison as one of its family. Of an inconclusive one: `obstacle`, or None where the interval is what is
-    not clear, and `blocks_needed`, about how many would decide it, where that is in sight. `contradicted`:
-    what an earlier look had shown, where later blocks contradict it. `overstated`: the run ended once a
-    difference was shown, so that the ratio is probably nearer to 1. `modes`: those with two modes, and these:
-    the ratio is that of the means then."""
+    """Two contenders at one point: contender over baseline, from pairs inside blocks. `p`: adjusted for its
+    family. `obstacle`: why it is inconclusive, None if the interval is too wide. `blocks_needed`: about how
+    many blocks would decide it, if that can be estimated. `contradicted`: what an earlier look had shown, if
+    later blocks contradict it. `overstated`: the run ended once a difference was shown, so the ratio is
+    probably nearer to 1. `modes`: the two modes of each contender that has them; the ratio is then that of
+    the means."""
 
     point: Point
     metric: str
@@ -327,9 +327,9 @@ class Comparison:
 
 
 class Answer(StrEnum):
-    """What runs say of a claim. `OTHER_CONDITIONS`: it holds where a condition that the sentence names is
-    met, and not in general. `UNTESTABLE`: the original cannot be had; the sentence has what its stand-ins
-    give."""
+    """What runs say about a claim. `OTHER_CONDITIONS`: it holds only under a condition that the sentence
+    names. `UNTESTABLE`: the original program is not available; the sentence has the figures of its
+    stand-ins."""
 
     CONFIRMED = "confirmed"
     REFUTED = "refuted"
@@ -342,8 +342,8 @@ class Answer(StrEnum):
 @dataclass(frozen=True, slots=True)
 class ClaimResult:
     """The answer to a claim. `sentence`: what was measured, and what the claim requires; or why it could not
-    be tested. `experiment`: the one that tests it. `runs`: the ids of those that did. `figure`: of several,
-    the first; in `unit`, a ratio where that is empty."""
+    be tested. `experiment`: the one that tests it. `runs`: the ids of the runs that tested it. `figure`: the
+    first of its figures, in `unit` (empty: a ratio)."""
 
     answer: Answer
     sentence: str

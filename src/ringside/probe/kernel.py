@@ -1,5 +1,5 @@
-"""What this process asks of the kernel: to be hidden from programs of the same user that it measures, and to
-be the parent of what a killed probe leaves behind, which it then ends."""
+"""Hides this process from the programs of the same user that it measures, and makes it the parent of
+processes that a killed probe leaves behind, so that it can end them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 
-# A process that the kernel does not let die is left to the kernel.
+# How long to wait for a process that the kernel does not let die.
 _PATIENCE_S = 10.0
 _PAUSE_S = 0.01
 _PR_GET_DUMPABLE, _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 3, 4, 36
@@ -47,8 +47,8 @@ def is_visible() -> bool:
 
 @contextmanager
 def adopted() -> Iterator[None]:
-    """Make this process the parent of orphans of its descendants meanwhile. Not for longer: nobody would reap
-    those of other programs."""
+    """Within the block, make this process the parent of its descendants' orphans. Afterwards nobody would
+    reap the orphans of other programs."""
     prctl()(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     try:
         yield
@@ -74,7 +74,7 @@ def is_stopped(pid: int) -> bool:
 
 
 def end_all_but(spared: set[Child]) -> None:
-    """Kill and reap all children of this process but these, and those that they leave in turn."""
+    """Kill and reap all children of this process except these, and the children that they leave."""
     deadline = time.monotonic() + _PATIENCE_S
     while (left := children() - spared) and time.monotonic() < deadline:
         for pid, _ in left:
@@ -95,7 +95,7 @@ def fields_of(pid: int) -> list[str]:
 
 
 def _read(path: str) -> bytes:
-    """A file of /proc, without the buffers that are dear before each trial."""
+    """A file of /proc, read without Python's buffers, which cost time before each trial."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         parts = []

@@ -1,11 +1,11 @@
 """The driver of the probe: one process for all trials of a run, one policy for failures and for interrupts.
 
-A probe carries out one trial after another as long as they are `ok`; after any other, which may have changed
-it, the next one gets a new process. A load by itself has a process of its own.
+A probe carries out one trial after another as long as they are `ok`. After any other, which may have changed
+the probe, the next trial gets a new process. A load without a trial has its own process.
 
-A probe that dies, hangs or sends what is no message is a ProbeError, after everything that it may have left
-behind was ended. Ctrl-C and SIGTERM end the request, not ringside: the probe ends in order and still reports;
-then `interrupted` is True. A second interrupt ends it at once.
+If a probe dies, hangs or sends an invalid message, the driver ends everything that it may have left behind
+and raises ProbeError. Ctrl-C and SIGTERM end the request, not ringside: the probe ends in order and still
+reports; then `interrupted` is True. A second interrupt ends it at once.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ Message = TypeVar("Message", protocol.TrialMessage, protocol.EngineMessage)
 
 
 class _DiedIdleError(ProbeError):
-    """A probe ended without a word, perhaps before the request came."""
+    """The probe exited without a message, perhaps before it read the request."""
 
 
 _TICK_S = 1.0
-# What an interrupted probe may take to end its contender and to report.
+# How long an interrupted probe may take to end its contender and to report.
 INTERRUPT_GRACE_S = 15.0
 # Beyond the limits of the request; a probe may take five minutes to end what forks without end.
 _WATCHDOG_GRACE_S = 330.0
 _MERGE_S = 60.0
-# What is left of a probe that was killed may be millions of files.
+# A killed probe may leave millions of files.
 _SWEEP_S = 10.0
-# What a probe without work may take to end.
+# How long an idle probe may take to end.
 _CLOSE_GRACE_S = 5.0
 _LIMITS = {
     "open files": resource.RLIMIT_NOFILE,
@@ -60,18 +60,18 @@ _LIMITS = {
 }
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _OWN_NAME = "ringside-probe: "
-# Nobody else knows who did it. A shell, or the first process of the probe, says 128 and the signal.
+# A shell, or the probe's first process, reports the signal as status 128 + its number.
 _KILLED = (
-    "what measures was killed (SIGKILL): by somebody, or by the kernel where memory ran out, which "
-    "`dmesg | grep -i oom` shows then; free memory or ask for less, and run it again"
+    "the probe was killed (SIGKILL) by somebody, or by the kernel because memory ran out, which "
+    "`dmesg | grep -i oom` then shows: free memory or ask for less, and run it again"
 )
 _NOT_BEGUN = f"{_OWN_NAME}cannot begin the trial: "
 
 
 @contextmanager
 def interrupts(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    """Have signals that end programs call this meanwhile: no exception may lose a line that is half read. In
-    other threads than the main one, and for signals that are ignored, nothing changes."""
+    """Within the block, signals that end programs call `handler`, because an exception could lose a line that
+    is half read. Nothing changes outside the main thread, and for signals that are ignored."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -85,9 +85,9 @@ def interrupts(handler: Callable[[int, FrameType | None], None]) -> Iterator[Non
 
 
 class Probe:
-    """Carries out one request at a time. `close` ends its process; so does the end of the object."""
+    """Carries out one request at a time. `close`, or the end of the object, ends its process."""
 
-    # How far apart the engines of a load started; a probe is one alone.
+    # How far apart the engines of a load started; None, since a probe is a single engine.
     started_within_s: float | None = None
 
     def __init__(self, path: str | None = None, *, grace_s: float = _WATCHDOG_GRACE_S) -> None:
@@ -104,7 +104,7 @@ class Probe:
         self._places: set[str] = set()
         self._finalizer = weakref.finalize(self, _close, self._idle, self.path, self._places)
         self._kill_at: float | None = None
-        # That of the process that carries out trials: it may be killed between two of them.
+        # The cgroup of the process that carries out trials, which may be killed between two of them.
         self._cgroup: str | None = None
 
     def trial(
@@ -149,8 +149,8 @@ class Probe:
         on_message: Callable[[protocol.EngineMessage], None] | None = None,
         go: Callable[[], None] | None = None,
     ) -> list[protocol.EngineMessage]:
-        """The messages of a load, the outcome last; `on_message` gets each as it comes. `go`: of an engine's
-        part, which starts when this has returned; called when the engine is ready. Raises as `trial`."""
+        """The messages of a load, the outcome last; `on_message` gets each as it comes. `go`, for an engine's
+        part of a load: called when the engine is ready, which starts when it returns. Raises as `trial`."""
         self.need_loads()
         plan = request.load
         limit_s = None if plan.duration_s is None else plan.duration_s + plan.timeout_s
@@ -161,8 +161,8 @@ class Probe:
     def merge(
         self, plan: protocol.LoadPlan, records: Sequence[protocol.EngineRecord]
     ) -> list[protocol.EngineMessage]:
-        """The last messages of a load of which several engines had a part, the outcome last: what one engine
-        with all their threads would have sent. Raises as `trial`."""
+        """Merge the records of several engines that shared a load: the messages that one engine with all
+        their threads would have sent at the end, the outcome last. Raises as `trial`."""
         self.need_loads()
         request = protocol.MergeRequest(protocol.Merge(plan, len(records)))
         lines = [request.encode(), *map(msgspec.json.encode, records)]
@@ -177,8 +177,8 @@ class Probe:
         self._has_loads = True
 
     def notify(self, notice: protocol.Notice) -> None:
-        """Tell the probe of loads that engines elsewhere carry out, from any thread. Nothing happens where
-        the trial has ended."""
+        """Tell the probe about loads of engines on other machines. Any thread may call this. After the end of
+        the trial it does nothing."""
         process = self._process
         stdin = process.stdin if process else None
         # Another thread may close it meanwhile.
@@ -199,7 +199,7 @@ class Probe:
         keep: bool = False,
         number: str | None = None,
     ) -> list[Message]:
-        """`keep`: the process may carry out another trial. `number`: that of its request."""
+        """`keep`: the process may carry out another trial. `number`: the request's."""
         messages: list[Message] = []
         deadline = None if limit_s is None else time.monotonic() + limit_s + self._grace_s
         with interrupts(self.interrupt), kernel.adopted():
@@ -238,7 +238,7 @@ class Probe:
         return messages
 
     def interrupt(self, *_signal: object) -> None:
-        """End the request that is under way, from any thread: the probe still reports."""
+        """End the current request; the probe still reports. Any thread may call this."""
         if self._process and self.interrupted:
             _kill(self._process)
         elif self._process:
@@ -249,8 +249,8 @@ class Probe:
     def _lines(
         self, process: subprocess.Popen[bytes], deadline: float | None, on_tick: Callable[[], None] | None
     ) -> Iterator[tuple[list[bytes], bool]]:
-        """The lines that the probe prints, as they come, and whether the next has begun. Wakes every second.
-        Raises ProbeError past the deadline."""
+        """The lines of the probe as they come, and whether it has begun another. Wakes every second. Raises
+        ProbeError past the deadline."""
         assert process.stdout
         descriptor = process.stdout.fileno()
         poll = select.poll()
@@ -277,7 +277,7 @@ class Probe:
             if on_tick:
                 on_tick()
             if kernel.is_stopped(process.pid):
-                # Nobody else could end it: it cannot read its own signals.
+                # A stopped probe cannot handle signals, so only SIGKILL ends it.
                 _kill(process)
                 raise ProbeError("the probe was stopped by a signal, perhaps from its contender")
             if self._kill_at is not None and now > self._kill_at:
@@ -289,7 +289,7 @@ class Probe:
 
 
 def _read(line: bytes, decode: Callable[[bytes], Message], number: str | None) -> Message:
-    """The message, without its request's number, which whoever writes in the probe's place does not know."""
+    """The message without its request's number, which programs that forge messages do not know."""
     try:
         message = decode(line)
     except ValueError as error:
@@ -304,7 +304,7 @@ def _read(line: bytes, decode: Callable[[bytes], Message], number: str | None) -
 
 def _start(path: str) -> subprocess.Popen[bytes]:
     """Start the probe, which waits for its request. Raises ProbeError."""
-    # Pipes could be opened once more below /proc, and messages written into them.
+    # Other programs could open a pipe below /proc, and write messages into it.
     own, its = zip(*(socket.socketpair() for _ in range(3)), strict=True)
     try:
         process = subprocess.Popen(
@@ -314,7 +314,7 @@ def _start(path: str) -> subprocess.Popen[bytes]:
             stderr=its[2],
             # A group of its own: Ctrl-C reaches ringside alone, which then ends the probe in order.
             process_group=0,
-            # Nothing of ours is inheritable, so the search for open descriptors is not needed.
+            # None of our descriptors is inheritable, so Python need not search for open ones.
             close_fds=False,
         )
     except OSError as error:
@@ -341,7 +341,7 @@ def _send(process: subprocess.Popen[bytes], request: bytes, *, is_last: bool) ->
 
 
 def _hang_up(process: subprocess.Popen[bytes]) -> None:
-    """Close the pipe of requests: a probe that waits for one ends."""
+    """Close the pipe of requests, which ends a probe that waits for one."""
     if process.stdin is not None:
         with suppress(ConnectionError):
             process.stdin.close()
@@ -349,14 +349,14 @@ def _hang_up(process: subprocess.Popen[bytes]) -> None:
 
 
 def _close(idle: list[subprocess.Popen[bytes]], path: str, places: Collection[str]) -> None:
-    """End the probes that wait for a request. `places`: where they have made temporary folders."""
+    """End idle probes. `places`: the folders in which they made temporary folders."""
     while idle:
         process = idle.pop()
         _hang_up(process)
         try:
             process.communicate(timeout=_CLOSE_GRACE_S)
         except (subprocess.TimeoutExpired, MemoryError):
-            # Also at the end of a process that has no memory left, where an error would have no reader.
+            # MemoryError: nobody reads the error of a process that ends without memory.
             _kill(process)
             process.wait()
         if process.returncode != 0:
@@ -364,7 +364,8 @@ def _close(idle: list[subprocess.Popen[bytes]], path: str, places: Collection[st
 
 
 def _sweep(path: str, places: Collection[str]) -> None:
-    """Remove the temporary folders of a probe that was killed. What takes too long the next run removes."""
+    """Remove the temporary folders of a killed probe, as far as time allows: the next run removes the
+    rest."""
     for place in places:
         with suppress(OSError, subprocess.TimeoutExpired):
             subprocess.run([path, "--sweep", place], capture_output=True, timeout=_SWEEP_S, check=False)
@@ -399,19 +400,19 @@ def _lowered_limits(process: subprocess.Popen[bytes]) -> str:
     """Which limits of an ending probe a program has lowered. In its own namespaces the probe says so."""
     if process.returncode is not None:
         return ""
-    # Until it is waited for it has them.
+    # The kernel keeps the limits of a process until its parent waits for it.
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
     names = []
     for name, number in _LIMITS.items():
         before, now = resource.getrlimit(number), resource.prlimit(process.pid, number)
-        # The probe itself may have raised the first, the soft one; no limit is the number -1.
+        # The probe may have raised the first, soft limit itself; -1 means no limit.
         if any(limit >= 0 and not 0 <= own <= limit for limit, own in zip(now, before, strict=True)):
             names.append(name)
     return f"the probe's limits were lowered: {', '.join(names)}" if names else ""
 
 
 def _stop(process: subprocess.Popen[bytes], messages: list[Message], cgroup: str | None) -> None:
-    """End a probe that failed, and what it may have left: its `started` names process and cgroup."""
+    """End a failed probe, and the process and cgroup that its message `started` names."""
     _hang_up(process)
     if process.poll() is None:
         process.send_signal(signal.SIGTERM)
@@ -436,14 +437,14 @@ def _stop(process: subprocess.Popen[bytes], messages: list[Message], cgroup: str
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill a probe with its own children, which may hold its output open, but no contender."""
+    """Kill a probe and its own children, which may hold its output open, but no contender."""
     if process.returncode is None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
 
 
 def _is_good(last: Message) -> bool:
-    """Whether a probe carries out another trial after this message: its own rule."""
+    """Whether the probe, by its own rule, carries out another trial after this message."""
     if not isinstance(last, protocol.TrialOutcome) or last.outcome != "ok":
         return False
     return not last.interference and not last.left_files
@@ -454,8 +455,8 @@ def _has_outcome(messages: list[Message]) -> bool:
 
 
 def find_probe(*, loads: bool = True) -> str:
-    """The probe's path: RINGSIDE_PROBE, beside this Python, or on PATH. Without `loads` rather the program
-    that has no load engine. Raises ProbeError."""
+    """The probe's path: RINGSIDE_PROBE, beside this Python, or on PATH. Without `loads`, the program without
+    the load engine if there is one. Raises ProbeError."""
     if named := os.environ.get("RINGSIDE_PROBE"):
         return named
     folder = Path(sys.executable).parent

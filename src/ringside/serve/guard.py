@@ -1,7 +1,7 @@
-"""What is refused before any page is made, and the headers that every answer has.
+"""Refuses requests before any page is made, and adds the headers that every answer has.
 
-A page of any site can make a browser send requests to this machine. By a name of its own that leads here it
-could even read the answers (DNS rebinding), so only the names of this machine are answered.
+A page of any site can make a browser send requests to this machine. With a name that resolves to this machine
+it could even read the answers (DNS rebinding), so only requests for this machine's names are answered.
 """
 
 from __future__ import annotations

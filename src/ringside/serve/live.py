@@ -100,8 +100,8 @@ class Live:
             return self.content
 
     async def events(self) -> AsyncIterator[bytes]:
-        """What one watcher is sent: the newest of each kind, and from then on what changes. A watcher that is
-        slow misses states in between."""
+        """What one watcher is sent: the newest of each kind, and from then on what changes. A slow watcher
+        misses states in between."""
         sent: dict[str, int] = {}
         self.watchers += 1
         if self._task is None or self._task.done():

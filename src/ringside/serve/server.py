@@ -17,7 +17,7 @@ from ringside.serve.source import Source, lower_priority
 
 _BACKLOG = 128
 _STOP_S = 3
-# Those who watch a run get its end, unless that takes longer.
+# How long watchers may take to receive a run's end.
 _FINISH_S = 10.0
 
 
@@ -44,7 +44,7 @@ def listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         listener.close()
         raise UsageError(
-            f"{_shown(host)}:{port} cannot be listened at: {error.strerror}; choose another with --port"
+            f"cannot listen at {_shown(host)}:{port}: {error.strerror}; choose another port with --port"
         ) from error
     return listener
 
@@ -81,7 +81,7 @@ class PageServer:
             server_header=False,
             lifespan="on",
             timeout_graceful_shutdown=_STOP_S,
-            # Addresses of clients are not used, so nobody is believed about them.
+            # Addresses of clients are not used, so headers about them are ignored.
             proxy_headers=False,
             ws="none",
         )

@@ -41,7 +41,7 @@ class Source:
         """The store, which refuses to write. Raises StoreError, NoStoreError."""
         where = self._locate()
         if where.endswith(record.SUFFIX):
-            # To unpack one takes long, and nobody writes into it.
+            # Unpacking a record takes long, and nobody writes into it.
             yield self._unpacked(Path(where))
             return
         store = Store(where, read_only=True)

@@ -13,9 +13,9 @@ Cell = TypeVar("Cell", bound=Hashable)
 
 # What is left of an effect from one trial to the next. The ratio of two that alternate (AB, BA, …) moves by
 # nearly this share of the difference between trials after themselves and trials after the other: a large
-# share, so that little is claimed wrongly where less is left.
+# share, which claims few false differences where less is left.
 MEMORY = 0.9
-# Of a step, what is not explained counts up to so many medians: three standard deviations of normal noise.
+# The unexplained part of a step is cut at so many medians: three standard deviations of normal noise.
 _CLIPPED, _ROUNDS = 4.4, 3
 # With fewer steps for each contender and cell, the remaining noise is chance.
 _MIN_STEPS = 2.5
@@ -23,8 +23,8 @@ _MIN_STEPS = 2.5
 
 @dataclass(frozen=True, slots=True)
 class CarryOver(Generic[Cell]):
-    """By contender its effect on the logarithm of the next trial, relative to the mean of all, with the
-    covariance; by trial (block and cell), how much of the effect of each it has to bear."""
+    """The effect of each contender on the logarithm of the next trial, relative to the mean of all, with the
+    covariance; and by trial (block and cell) how much of each effect it contains."""
 
     names: tuple[str, ...]
     effects: np.ndarray
@@ -32,7 +32,7 @@ class CarryOver(Generic[Cell]):
     burdens: Mapping[tuple[int, Cell], np.ndarray]
 
     def bias(self, numerator: Cell, denominator: Cell, blocks: Iterable[int]) -> tuple[float, float]:
-        """By how much two cells differ in these blocks since other trials came before them, and the standard
+        """How much two cells differ in these blocks because of the trials before them, and the standard
         error."""
         import numpy as np
 

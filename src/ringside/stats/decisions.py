@@ -1,9 +1,9 @@
 """Decisions about each of many pairs: one is smaller, or both are equivalent.
 
-Which of them differ is decided by a step-down test on the largest statistic, by sign flips of whole blocks
-(J. P. Romano, M. Wolf, "Exact and approximate stepdown methods for multiple hypothesis testing", JASA 100
-(2005) 94-108). If two contenders do not differ, exchanging their values in a block changes nothing; one
-random sign for a whole block keeps the dependence between all pairs of that block.
+A step-down test on the largest statistic, by sign flips of whole blocks, decides which pairs differ (J. P.
+Romano, M. Wolf, "Exact and approximate stepdown methods for multiple hypothesis testing", JASA 100 (2005)
+94-108). If two contenders do not differ, exchanging their values in a block changes nothing; one random sign
+for a whole block keeps the dependence between all pairs of that block.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 Pair = TypeVar("Pair", bound=Hashable)
 
-# An estimate of more blocks than this is no plan.
+# Larger estimates of blocks are not shown.
 _MAX_BLOCKS_NEEDED = 100_000
-# A difference is as small as rounding where every log ratio is.
+# Log ratios below this are rounding errors.
 _NOTHING = 1e-12
 
 
@@ -141,7 +141,7 @@ class ComparisonTests(Generic[Pair]):
         half, distance = (summary.high - summary.low) / 2, abs(summary.estimate)
         factors = [(half / gap) ** 2 for gap in (distance, self._bound - distance) if gap > 0]
         needed = math.ceil(summary.n * min(factors)) if factors else None
-        # An interval that is narrow enough already waits for the family, of which its width says nothing.
+        # If the interval is narrow enough already, the family's error rate decides, not the width.
         return needed if needed and summary.n < needed <= _MAX_BLOCKS_NEEDED else None
 
 
@@ -168,7 +168,7 @@ class JointTest(Generic[Pair]):
     """Hypotheses that share an error rate over all looks. The same sign vectors serve at every look, and one
     that would have led to a claim at an earlier look counts at each later one: so looks spend only what their
     dependence leaves, and the share of sign vectors that lead to a claim at any look is at most the level of
-    the last. A hypothesis that is rejected leaves, and what it alone had spent is free again."""
+    the last. A rejected hypothesis leaves, and frees what it alone had spent."""
 
     def __init__(self) -> None:
         self._spent: dict[Pair, np.ndarray] = {}
@@ -217,7 +217,7 @@ def _exceedances(statistics: np.ndarray, observed: np.ndarray) -> np.ndarray:
     largest: np.ndarray = np.full(statistics.shape[1], -np.inf)
     taken = 0
     for place, value in zip(ascending, in_order, strict=True):
-        # Pairs with equal statistics are tested together: neither may depend on the order of the names.
+        # Pairs with equal statistics are tested together, so that the order of names does not matter.
         end = bisect.bisect_right(in_order, value + _ROUNDING)
         for row in ascending[taken:end]:
             np.maximum(largest, statistics[row], out=largest)
@@ -243,8 +243,8 @@ def two_sided(differences: np.ndarray) -> np.ndarray:
     """By pair and sign vector, |Σ s| / sqrt(Σ s²) of the scores s (`_scores`), which lies between 0 and the
     square root of the number of blocks. Where all blocks of a pair agree on the direction and their median
     ratio is at least `CLEAR_RATIO`, it is that root or more, the larger the smallest |d|, but less than the
-    root of one more block: unequal amounts would otherwise make a difference that nobody doubts look small,
-    and pairs that are only noisy seldom agree by as much in every block."""
+    root of one more block: otherwise unequal amounts would make an obvious difference look small. Pairs that
+    differ only by noise seldom agree so much in every block."""
     import numpy as np
 
     statistics: np.ndarray = np.abs(_flipped(_scores(differences)))
@@ -271,7 +271,7 @@ def one_sided(differences: np.ndarray) -> np.ndarray:
 
 def _scores(differences: np.ndarray) -> np.ndarray:
     """The values themselves up to the first look, whose few ranks would tie; then signed ranks (Wilcoxon's),
-    which outliers do not blur. Their columns have length 1."""
+    which outliers hardly change. Their columns have length 1."""
     import numpy as np
 
     if len(differences) > FIRST_LOOK:
@@ -335,7 +335,7 @@ def sign_vectors(count: int) -> np.ndarray:
         else:
             bits.append(np.random.default_rng(place).integers(0, 2, size=len(vectors)))
             bits[-1][0] = 0
-    # A run with looks keeps several: as numbers of 64 bits they would be most of a report's memory.
+    # Bytes, because a run with looks keeps several: numbers of 64 bits would be most of a report's memory.
     signs: np.ndarray = 1 - 2 * np.column_stack(bits).astype(np.int8)
     return signs
 

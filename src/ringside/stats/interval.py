@@ -10,7 +10,7 @@ from statistics import median
 from ringside.model.results import Interval
 
 CONFIDENCE = 0.95
-# Below six values no distribution-free interval can hold 95 %: 1 - 2/2^5 is 93.75 %.
+# Fewer than six values give no distribution-free interval of 95 %: 1 - 2/2^5 is 93.75 %.
 MIN_BLOCKS = 6
 # Beyond it exp() is no finite number.
 _MAX_LOG = 700.0
@@ -36,7 +36,7 @@ def exponential(logarithm: Interval) -> Interval:
 def t_quantile(level: float, freedom: int) -> float:
     """The quantile above 0.5 of Student's t, by bisection of its distribution in finite form (Abramowitz and
     Stegun, Handbook of Mathematical Functions, 26.7.3 and 26.7.4)."""
-    # It changes little beyond, and the sum has as many terms.
+    # Beyond, the quantile hardly changes, and the sum would have as many terms.
     freedom = min(freedom, 1000)
     low, high = 0.0, math.pi / 2
     for _ in range(60):

@@ -16,7 +16,7 @@ from ringside.stats.interval import CONFIDENCE, MIN_BLOCKS, is_positive_finite, 
 # J. W. Tukey, Exploratory Data Analysis (1977), section 2D: a value is far out beyond three times the
 # distance of the quartiles from the nearer of them.
 _FENCE = 3.0
-# Fewer have no quartiles worth the name.
+# Fewer values have no meaningful quartiles.
 _MIN_VALUES = 5
 _MAX_BINS = 12
 
@@ -44,7 +44,7 @@ def _outliers(values: Sequence[float]) -> frozenset[float]:
         return frozenset()
     lower, _, upper = quantiles(values, n=4, method="inclusive")
     reach = _FENCE * (upper - lower)
-    # Where half of the values are the same, no scale is left to judge the others by.
+    # If half of the values are equal, there is no scale for the others.
     if reach == 0:
         return frozenset()
     return frozenset(value for value in values if not lower - reach <= value <= upper + reach)
@@ -67,15 +67,15 @@ def _bins(values: Sequence[float]) -> tuple[Bin, ...]:
 
 # In smaller samples two modes appear by chance.
 MIN_FOR_BIMODALITY = 7
-# The smaller mode must hold at least this share of many values; of few values more, and three of them.
+# The smaller mode must contain at least this share of the values; of few values more, and at least three.
 _MIN_SHARE = 0.1
 _MIN_SHARE_OF_FEW = 0.2
 _MIN_COUNT = 3
-# By number of values: the share of the sum of squares that a split into two groups explains in 1 % of flat
-# samples, which of all shapes with one mode look most like two (20,000 samples of normal, flat, exponential,
-# lognormal, Pareto and Student's distributions each; the tests repeat it). Between them the lower number's.
+# By number of values: in 1 % of flat samples a split into two groups explains more than this share of the sum
+# of squares. Flat samples look more like two modes than normal, exponential, lognormal, Pareto or Student's
+# (20,000 samples of each; the tests repeat it). Numbers in between use the next lower row.
 _EXPLAINED = {7: 0.97, 10: 0.95, 14: 0.935, 20: 0.9, 30: 0.87, 40: 0.855}
-# Of so many values a smaller share is no chance.
+# From so many values on, chance does not explain a smaller share.
 _MANY = 40
 
 
@@ -124,12 +124,12 @@ def _explained(ordered: Sequence[float], split: int) -> float:
 
 
 def between_groups(groups: Sequence[Sequence[float]]) -> float | None:
-    """The standard deviation between the means of groups of two values or more, without what the values' own
-    scatter makes of it; 0 where that explains all, None with fewer than two groups.
+    """The standard deviation between the means of groups of two values or more, beyond what the scatter
+    inside groups explains: 0 if that explains everything, None for fewer than two groups.
 
     τ² = max(0, S² - mean(s_i² / n_i)), S² the variance of the groups' means: the unweighted estimate of the
     random effects' variance (L. V. Hedges, I. Olkin, Statistical Methods for Meta-Analysis, 1985, section
-    9.C), unbiased before the cut at 0; of few groups it is rough."""
+    9.C), unbiased before the cut at 0, and rough for few groups."""
     counted = [group for group in groups if len(group) > 1]
     if len(counted) < 2:
         return None
@@ -138,7 +138,7 @@ def between_groups(groups: Sequence[Sequence[float]]) -> float | None:
     return math.sqrt(max(0.0, variance(means) - inside))
 
 
-# Fewer values beyond a percentile do not support it: the number beyond varies by about its square root.
+# With fewer values beyond it a percentile is not supported: their number varies by about its square root.
 MIN_BEYOND = 10
 # Steps to each tenth of what is left up to 100 %.
 _STEPS = 10

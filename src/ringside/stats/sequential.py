@@ -17,8 +17,8 @@ ERROR_RATE = 1 - CONFIDENCE
 FIRST_LOOK = 7
 # The ratio of the numbers of blocks at two successive looks.
 _STEP = 4 / 3
-# What the first look may spend of the error rate; the smallest p-value of seven blocks is 1/64. Each later
-# look leaves this share of the rest.
+# The first look may spend this part of the error rate (the smallest p-value of seven blocks is 1/64). Each
+# later look leaves this share of the rest.
 _FIRST_LEVEL, _LEFT = 0.02, 0.9
 # A run that ends once it has decided overstates ratios whose intervals come nearer to 1 than this, and than
 # half of the estimate's distance from 1 (simulated: VALIDATION).
@@ -48,14 +48,13 @@ def planned_looks(most: int) -> list[Look]:
 
 
 def last_look(blocks: int) -> Look:
-    """The look at a run that ends after so many blocks whatever earlier ones had shown, because its blocks or
-    its time are over: it may spend all that they did not."""
+    """The last look at a run whose blocks or time are over. It may spend all that earlier looks did not."""
     return Look(blocks, ERROR_RATE)
 
 
 def is_overstated(ratio: Interval) -> bool:
-    """Whether a ratio that differs from 1, of a run that ended once this was shown, is probably too far from
-    1: chance ends a run where it helps. Ratios that are clear of 1 hardly depend on it."""
+    """Whether a ratio is probably too far from 1, if its run ended once a difference was shown: runs tend to
+    end when chance enlarges the difference. Ratios that are clear of 1 are hardly affected."""
     if ratio.low is None or ratio.high is None:
         return False
     nearest = min(abs(math.log(ratio.low)), abs(math.log(ratio.high)))

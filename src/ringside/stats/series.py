@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # Shorter series are not classified.
 MIN_FOR_STEADY_STATE = 10
-# Of longer series, parts of one length are classified by their medians: so many, or fewer.
+# Longer series are divided into at most this many equal parts, which are classified by their medians.
 _MOST_PARTS = 100
 # The steady state has this share of the series or more, and so many values: fewer show no trend.
 _LEAST_SHARE, _LEAST_VALUES = 1 / 3, 5
@@ -27,7 +27,7 @@ SAME_LEVEL = 0.03
 _STILL_FASTER = 0.05
 # The quantile of the normal distribution for an error rate of 5 % in each direction.
 _TREND = 1.645
-# So many standard deviations beside the level are no noise: of the first two values, of the last quarter.
+# The first two values and the last quarter are off the level beyond so many standard deviations.
 _BESIDE = 4.0
 
 
@@ -118,7 +118,7 @@ def merged(logs: Sequence[float], edges: Sequence[int], least: float) -> list[in
     return edges
 
 
-# Fewer values on one side of a change are no level.
+# A level needs this many values on each side of a change.
 MIN_LEVEL_RUNS = 3
 # Fewer values cannot show a change. A split has a mirror image that is as large: two of the 252 ways to split
 # ten values into fives are 0.8 %, two of the 126 to split nine into four and five 1.6 %.
@@ -166,7 +166,7 @@ def level_changes(values: Sequence[float]) -> tuple[LevelChange, ...]:
         [index], [statistic] = best_splits(distances[None])
         if statistic <= 0:
             continue
-        # What is equal but for rounding counts as large.
+        # A statistic that differs only by rounding counts as large.
         limit = statistic * (1 - 1e-9)
         larger = 0
         batch = max(1, _BATCH // (n * n))
@@ -224,7 +224,7 @@ def settled_at(
         return None
     at, levels = np.asarray(times, dtype=float), np.asarray(values, dtype=float)
     final_part = end - _FINAL_SHARE * (end - float(at[0]))
-    # For so few values faster than numpy's.
+    # Faster than numpy's median for so few values.
     final = median(levels[np.searchsorted(at, final_part) :].tolist() or levels[-1:].tolist())
     (outside,) = np.nonzero(np.abs(levels - final) > _SETTLED_WITHIN * abs(final))
     rest = at[outside[-1] + 1 :] if len(outside) else at

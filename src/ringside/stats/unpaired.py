@@ -10,8 +10,8 @@ from statistics import NormalDist, fmean, quantiles
 from ringside.model.results import Interval
 from ringside.stats.interval import CONFIDENCE, exponential, is_positive_finite, order_statistic, t_quantile
 
-# What runs of one program are taken to differ by beyond their blocks where one run a side cannot show it: a
-# standard deviation of logarithms.
+# The standard deviation (of logarithms) that is assumed between runs of one program, beyond that of their
+# blocks, if there is one run a side.
 ASSUMED_BETWEEN_RUNS = 0.01
 # For larger samples the exact distribution is slow and its normal approximation good.
 _MAX_EXACT = 40
@@ -105,10 +105,10 @@ def ratio(
 ) -> Interval | None:
     """The ratio of two samples from different times; None where a side has no values.
 
-    `machine`: intervals of the shift of reference computations between these times, as differences of
-    logarithms; the interval is widened by all of them, since nobody knows what part a program shares.
-    `family`: how many intervals hold together with 95 % (Bonferroni). `between`: what runs differ by beyond
-    their blocks; added as a variance. No interval where there are too few values."""
+    `machine`: by how much reference computations changed between these times, as intervals of differences of
+    logarithms. All of them widen the interval, since it is unknown how much a program depends on each.
+    `family`: how many intervals contain the truth together with 95 % (Bonferroni). `between`: the standard
+    deviation between runs, beyond that of their blocks. Too few values give no interval."""
     confidence = 1 - (1 - CONFIDENCE) / family
     interval = log_shift(numerator, denominator, confidence)
     if interval is None:
@@ -134,8 +134,8 @@ def ratio(
 
 
 def assumed_shift(between: float, confidence: float = CONFIDENCE) -> float:
-    """How far two runs of one program may be apart, with this confidence, if the standard deviation between
-    runs is `between`; both are of logarithms."""
+    """How far apart two runs of one program may be, with this confidence, for a standard deviation `between`
+    runs; both in logarithms."""
     return NormalDist().inv_cdf((1 + confidence) / 2) * math.sqrt(2) * between
 
 
@@ -165,8 +165,8 @@ def ratio_of_runs(
     after: Sequence[float], before: Sequence[float], machine: Sequence[float] = (), *, family: int = 1
 ) -> Interval:
     """The ratio of levels of runs, three or more in all. `machine`: by how much the reference computations
-    changed between the two sides, as differences of logarithms, by which the interval is widened as that of
-    `ratio`. How uncertain these are is not added: what comes and goes from run to run is in the variance."""
+    changed between the sides, as differences of logarithms, which widen the interval as in `ratio`. Their
+    uncertainty is not added, because the variance between runs includes what changes from run to run."""
     later, earlier = ([math.log(value) for value in side] for side in (after, before))
     shift = shift_of_runs(later, earlier, 1 - (1 - CONFIDENCE) / family)
     assert shift.low is not None
@@ -176,8 +176,8 @@ def ratio_of_runs(
 
 
 def drift(references: Sequence[float]) -> float | None:
-    """How much the machine changes: the distance of the first and the ninth decile of the logarithms of the
-    times of a fixed computation, a scale, which does not grow with their number. None for fewer than two."""
+    """How much the machine changes: the distance between the first and the ninth decile of the logarithms of
+    a fixed computation's times. It does not grow with their number. None for fewer than two."""
     logs = [math.log(value) for value in references if is_positive_finite(value)]
     if len(logs) < 2:
         return None

@@ -95,8 +95,8 @@ class Database:
         try:
             self._check(create=create)
             if create and self.path is not None:
-                # Kept in the file itself, so not before it is known to be ours. WAL and NORMAL: a commit
-                # outlives ringside's own death; a power cut may take the last trials, whole.
+                # The file keeps these settings, so it must be known to be ours. With WAL and NORMAL a commit
+                # survives the death of ringside; a power cut may lose the last trials, each as a whole.
                 with self._own_errors():
                     _write_ahead(self.connection)
         # SQLite's own words about a damaged file may be no text.
@@ -109,7 +109,7 @@ class Database:
         self._file = identity(self.path)
 
     def _connect(self) -> Any:
-        """A connection in which nothing is a transaction that is not begun by a statement."""
+        """A connection in which only a statement begins a transaction."""
         if not self.is_postgresql:
             return _sqlite(self.path, create=self._creates, read_only=self._read_only)
         if not self._location.startswith(("postgresql://", "postgres://")):
@@ -130,7 +130,7 @@ class Database:
         return connection
 
     def _check(self, *, create: bool) -> None:
-        """Refuse what is no store of this format, before anything is written to it."""
+        """Refuse a database that is no store of this format, before writing to it."""
         with self.transaction():
             names = self._table_names()
         if not names:
@@ -144,7 +144,7 @@ class Database:
                         self.execute(statement)
                     return
         if not {"meta", "run", "trial"} <= names:
-            raise StoreError(f"{self.where} is a database of something else: name another store with --store")
+            raise StoreError(f"{self.where} is no database of Ringside: name another store with --store")
         with self.transaction():
             values = [row["value"] for row in self.execute("SELECT value FROM meta WHERE key = 'format'")]
         if values != [str(FORMAT)]:
@@ -178,8 +178,8 @@ class Database:
         return rows
 
     def wait_for_writers(self) -> None:
-        """Within a transaction that writes: what is read from here on stays so until its end. Another process
-        may begin a run, or make tables, just now."""
+        """Within a transaction that writes: wait for other writers, which may be making tables or a run. What
+        it reads from here on stays the same until its end."""
         if self.is_postgresql:
             self.execute("SELECT pg_advisory_xact_lock(?)", (_WRITERS_KEY,))
 
@@ -193,8 +193,8 @@ class Database:
 
     @contextmanager
     def transaction(self, *, writes: bool = False) -> Iterator[None]:
-        """A transaction. Where the server has ended the connection since the last one, another is made: a
-        server that was started again between two trials costs none."""
+        """A transaction. It connects again if the server has ended the connection since the last one, so a
+        restart of the server between two trials loses no trial."""
         # SQLite refuses to write where another process wrote since the transaction read first.
         begin = "BEGIN IMMEDIATE" if writes and not self.is_postgresql else "BEGIN"
         with self._own_errors():
@@ -216,7 +216,7 @@ class Database:
 
     @contextmanager
     def reading(self, what: str) -> Iterator[None]:
-        """A transaction that reads `what`, which may be anything: others write files as well."""
+        """A transaction that reads `what`. It may contain anything, since other programs write files too."""
         try:
             with self.transaction():
                 yield
@@ -228,7 +228,7 @@ class Database:
         return self.is_postgresql and self.connection is not None and bool(self.connection.closed)
 
     def _error(self, error: Exception) -> StoreError | NoStoreError:
-        # A file that is only read may have been there a moment ago.
+        # A file that is only read may have been removed a moment ago.
         if self.path is not None and not self._creates and not self.path.exists():
             return self.empty()
         reason = _first_line(error).replace(self._location, self.where)
@@ -240,7 +240,7 @@ class Database:
         return StoreError(f"the store {self.where}: {reason}; {hint}")
 
     def follow_file(self) -> bool:
-        """Make sure that what is written can be read again; whether another file was in the way."""
+        """Make sure that what is written can be read again. Returns whether another file was in the way."""
         if self.path is None or (file := identity(self.path)) == self._file:
             return False
         if file is not None:
@@ -276,12 +276,12 @@ def insertion(table: str, columns: Iterable[str]) -> str:
 
 
 def placeholders(values: Iterable[object]) -> str:
-    """A `?` for each value; `NULL`, which equals nothing, for none: an empty list is no SQL."""
+    """A `?` for each value. Without values `NULL`, which equals nothing, because SQL has no empty list."""
     return ", ".join("?" for _ in values) or "NULL"
 
 
 def identity(path: Path | None) -> tuple[int, int] | None:
-    """What tells a file from another one that takes its place; None where there is none."""
+    """What distinguishes a file from another one that takes its place; None if there is no file."""
     try:
         status = path.stat() if path else None
     except OSError:
@@ -290,7 +290,7 @@ def identity(path: Path | None) -> tuple[int, int] | None:
 
 
 def _limits(url: str) -> dict[str, Any]:
-    """How long a silent PostgreSQL is waited for, as far as neither the URL nor libpq's environment says."""
+    """How long to wait for a silent PostgreSQL, unless the URL or libpq's environment says it."""
     from psycopg.conninfo import conninfo_to_dict
 
     limits = {
@@ -325,8 +325,8 @@ def _sqlite(path: Path | None, *, create: bool, read_only: bool) -> sqlite3.Conn
 
 def _mode(path: Path, create: bool, read_only: bool) -> str:
     log = path.with_name(f"{path.name}-wal")
-    # Without a log of writes nobody has the database open for writing. SQLite then does without files of its
-    # own, which it would make beside the database even to read it, where it is told that nobody writes.
+    # Without a log of writes nobody has the database open for writing. Told that nobody writes, SQLite makes
+    # no files beside the database, which it otherwise does even to read it.
     if read_only:
         return "ro" if log.exists() else "ro&immutable=1"
     if create or os.access(path.parent, os.W_OK) or (log.exists() and log.stat().st_size):
@@ -335,7 +335,7 @@ def _mode(path: Path, create: bool, read_only: bool) -> str:
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:
-    """Switch to a write-ahead log. SQLite waits for others that write, but not where two switch at once."""
+    """Switch to a write-ahead log. SQLite waits for other writers, but not for another switch."""
     deadline = time.monotonic() + _PATIENCE_S
     while True:
         try:

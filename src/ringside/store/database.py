@@ -38,10 +38,10 @@ def stamp(time: str | None = None) -> str:
     return f"{time[:10].replace('-', '')}-{time[11:19].replace(':', '')}"
 
 
-# A process that looks whether a run is in progress has its lock for an instant.
+# A process that checks whether a run is in progress takes its lock for an instant.
 _HOLD_PATIENCE_S = 0.3
-# Trials of a cell whose usage is read by one query, some 10 kB each: an analysis goes cell by cell, and a
-# query for each trial would take longer than what it finds.
+# One query reads the usage of so many trials of a cell, some 10 kB each. An analysis goes cell by cell, and a
+# query per trial would be slow.
 _BATCH = 50
 # The beginning of an id, such as `20260918-174158-`.
 _STAMP = 16
@@ -73,7 +73,7 @@ class Store(Database):
         self._held: dict[str, Any] = {}
 
     def state(self, run_id: str, ended_at: str | None) -> RunState:
-        """The state of a run that ended then, or has not."""
+        """The state of a run that ended at that time (None: it has not)."""
         if ended_at is not None:
             return RunState.DONE
         return RunState.IN_PROGRESS if self.is_held(run_id) else RunState.CUT_OFF
@@ -152,8 +152,8 @@ class Store(Database):
         return replace(run, host=host)
 
     def set_aside(self, run: Run, block: int, cells: Sequence[Cell], reason: str) -> None:
-        """Have the trials of these cells in a block count no more: they are interrupted for that reason, and
-        will be carried out again."""
+        """Discard the trials of these cells in a block: they become interrupted for that reason, and are
+        repeated."""
         of_cell = "run_id = ? AND block = ? AND contender = ? AND point = ?"
         with self._writing(run):
             for cell in cells:
@@ -307,9 +307,8 @@ class Store(Database):
             self._give_back(run_id)
 
     def check_held(self, run_id: str) -> None:
-        """Before a write to a run that this process holds: have the lock again where it went away, with a
-        connection of the database's or with the file. Raises StoreError where another process has it by
-        now."""
+        """Called before a write to a run that this process holds: take the lock again if it was lost with the
+        database's connection or with the file. Raises StoreError if another process has it now."""
         if run_id not in self._held:
             return
         held = self._held[run_id]
@@ -324,7 +323,7 @@ class Store(Database):
             )
 
     def _take(self, run_id: str) -> bool:
-        """Whether the lock could be had."""
+        """Whether the lock was free, and is now held."""
         if self.is_postgresql:
             query = "SELECT pg_try_advisory_lock(?) AS is_ours"
             (row,) = self.execute(query, (_key(run_id),))
@@ -346,7 +345,7 @@ class Store(Database):
         if isinstance(held, FileLock):
             held.release(removes=True)
         elif held:
-            # A connection that was lost has it no more.
+            # A lost connection has lost the lock.
             with suppress(StoreError), self.transaction():
                 self.execute("SELECT pg_advisory_unlock(?)", (_key(run_id),))
 

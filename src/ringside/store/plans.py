@@ -118,8 +118,8 @@ class RunPlan:
     repeats: Mapping[str, tuple[Annotated[int, msgspec.Meta(ge=1)], ...]] = field(default_factory=dict)
 
     def repeats_of(self, cell: Cell) -> int | None:
-        """How often a cell's work is done, as trials before the first block showed; None where the experiment
-        says it, or they are still to be made."""
+        """How often a cell's work is repeated, by trials before the first block. None if the experiment sets
+        it, or before these trials."""
         if cell.point.as_dict().get(REPEATS.name) != AUTO or cell.contender not in self.repeats:
             return None
         return self.repeats[cell.contender][self.points.index(cell.point)]
@@ -154,8 +154,8 @@ def read_plan(run: Run) -> RunPlan:
 
 
 def _contradiction(plan: RunPlan) -> str:
-    """What does not fit together in a plan; empty where all does. An experiment's file is checked when it is
-    read, but a store or a record may have been written by anybody."""
+    """The contradiction in a plan; empty if there is none. An experiment's file is checked when it is read,
+    but anybody may have written a store or a record."""
     experiment, points = plan.experiment, plan.points
     names = {*experiment.contenders}
     if not names or not points:

@@ -15,7 +15,7 @@ from ringside.probe.protocol import Bytes, Count, LoadMessage, Sample, TrialOutc
 
 
 class _TrialColumns(msgspec.Struct, frozen=True):
-    """The columns of a row that hold what they should: SQLite keeps anything in any column."""
+    """The columns of a row whose values have the right types: SQLite keeps anything in any column."""
 
     block: Count
     position: Count
@@ -70,7 +70,7 @@ def trial_values(trial: Trial) -> dict[str, Any]:
 
 
 def _untyped(message: TrialOutcome | LoadMessage) -> dict[str, Any]:
-    """A message of the probe without its type, which its place says."""
+    """A message of the probe without its type, which its column implies."""
     return {key: value for key, value in msgspec.to_builtins(message).items() if key != "type"}
 
 
@@ -118,7 +118,7 @@ def _cell(contender: str, point: Any) -> Cell:
 
 
 class _Facts(msgspec.Struct, frozen=True):
-    """The facts of a machine that something is made of. Others are only shown; all may be missing."""
+    """The facts of a machine that Ringside uses. Others are only shown; all may be missing."""
 
     cpu_model: str | None = None
     cpus: Count | None = None

@@ -14,7 +14,7 @@ import msgspec
 from ringside.model.results import Usage
 from ringside.probe.protocol import Sample
 
-# In the place of what a sample lacks; all that it can have is 0 or more.
+# Stands for a missing value; all others are 0 or more.
 _NONE = -1
 # Little-endian 64-bit integers, or the one value that all samples have.
 _Column = bytes | int

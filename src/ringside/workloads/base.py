@@ -210,7 +210,7 @@ class SpansView(Declared, frozen=True):
 class Checks(Declared, frozen=True):
     """The inputs that `ringside check` tries."""
 
-    # Arguments that a contender cannot do without, and words that it must refuse in their place.
+    # Required arguments, and words that a contender must refuse as their values.
     required: tuple[str, ...] = ()
     bad: tuple[str, ...] = ()
     # Levels and seeds of trials.
@@ -225,7 +225,7 @@ class Checks(Declared, frozen=True):
     before_hold: str = ""
     # Phases that are made to take a while, each with the factor that it scales with.
     growing: tuple[tuple[str, str], ...] = ()
-    # Its programs mostly wait, so that several are tried at one time.
+    # Its programs mostly wait, so several are tested at once.
     waits: bool = False
 
     # Of servers: arguments; none: the defaults of the factors.
@@ -294,7 +294,7 @@ class Measurement(ABC):
         return experiment.show.metrics or self.compared
 
     def label(self, point: Point, factors: Collection[str]) -> str:
-        """These factors of a point, to be read by people."""
+        """These factors of a point, in words for people."""
         return point.label(factors)
 
     @abstractmethod
@@ -304,8 +304,8 @@ class Measurement(ABC):
     def medians(
         self, trials: Iterable[Trial], of: Callable[[Mapping[str, float]], float | None]
     ) -> dict[Cell, float]:
-        """By cell, the median over its `ok` trials of what `of` makes of their metrics; what it makes nothing
-        of is left out."""
+        """By cell, the median over its `ok` trials of `of` applied to their metrics, without those for which
+        it is None."""
         values: dict[Cell, list[float]] = {}
         for trial in trials:
             if trial.outcome is Outcome.OK and (value := of(self.figures(trial))):
@@ -342,8 +342,8 @@ class Measurement(ABC):
     def program_share(
         self, headline: str, point: Point, figures: Mapping[str, float]
     ) -> tuple[float, str] | None:
-        """The share of a headline that is the program's own, and what the rest is, behind the contender's
-        name; None where all of it is. `figures`: the medians of a cell."""
+        """The program's own share of a headline, and what the rest is, in words that follow the contender's
+        name; None if all is its own. `figures`: the medians of a cell."""
         return None
 
     def diagnosis(self, contender: str, point: Point, figures: Mapping[str, Interval]) -> str | None:
@@ -361,7 +361,7 @@ class Workload(Measurement):
     factors: tuple[Factor, ...]
     # Further arguments of a server, besides its factors, `port`, `host` and `seed`.
     server_arguments: tuple[str, ...] = ()
-    # Features that programs may offer beyond the core of the contract.
+    # Features of programs beyond the core of the contract.
     capabilities: tuple[Capability, ...] = ()
     # Contenders of other distributions; Ringside's own are files of the catalogue.
     questions: tuple[Question, ...] = ()
@@ -469,7 +469,7 @@ class Workload(Measurement):
         return {}
 
     def output_bytes(self, point: Point) -> int:
-        """More output than this is a flood."""
+        """Programs that print more than this are ended."""
         return 1 << 20
 
     @abstractmethod

@@ -67,7 +67,7 @@ class Band:
     words: str = ""
     # Why a band that is ours is what it is; empty where the source states it, or its direction does.
     why: str = ""
-    # Whether its ends are outside, as 1 is for a claim of a direction: what ties is neither less nor more.
+    # Whether its ends lie outside, as 1 does for a claim of a direction: a tie is neither less nor more.
     is_open: bool = False
 
     def answer(self, interval: Interval) -> Answer:

@@ -17,10 +17,10 @@ from ringside.workloads.base import Measurement
 from ringside.workloads.process import process_figures
 from ringside.workloads.tables import metric_table
 
-# Below this most of the wall time is that of starting a process.
+# Below this, starting a process takes most of the wall time.
 _SHORT_S = 0.005
-# What the probe takes to read output, a program takes to write it into the pipe: this share of the wall time
-# stands for a tenth that `--output null` would save. Less output is not reported.
+# A program takes as long to write into the pipe as the probe to read it. So this share of the wall time means
+# that `--output null` would save a tenth. Less output is not reported.
 _READING_SHARE = 0.05
 _READ_BYTES = 1 << 20
 _COUNTED = 0.99  # The part of the time in which a count was the CPU's own.

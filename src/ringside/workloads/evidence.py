@@ -78,7 +78,7 @@ def most_together_ns(
             f"{count(units, 'unit')}"
         )
     if number == 0 and most > 0:
-        raise ValueError(f"{name}_max_ns={most}, and there was none")
+        raise ValueError(f"{name}_max_ns={most}, but nothing was timed")
     return (number + 1) // 2 * median + number // 2 * p99 + (number // 100 + 1) * most
 
 

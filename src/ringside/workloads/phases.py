@@ -55,9 +55,9 @@ def phase_contradictions(
     waited_ns: int | None = None,
     idle_ns: int = 0,
 ) -> Iterator[str]:
-    """What of the program's phases cannot be true. `lines`: in the order in which they were read;
-    `waited_ns`: how long threads waited for a CPU in the whole trial, None where nobody knows; `idle_ns`: how
-    long the program had none, by its CPU time."""
+    """The contradictions in a program's phases. `lines`: in the order in which they were read; `waited_ns`:
+    how long threads waited for a CPU in the whole trial, None where nobody knows; `idle_ns`: how long the
+    program had none, by its CPU time."""
     seen: dict[str, Phase] = {}
     # By name, how long after its end the last of these phases may have been printed, or its line been read,
     # where nothing else lies between it and its anchor.
@@ -117,5 +117,5 @@ def impossible_phases(lines: Sequence[Phase], least_ns: Mapping[str, float]) -> 
 
 
 def below(ns: int, least_ns: float) -> str:
-    """How a time that cannot be true is called."""
+    """The words of messages about an impossible time."""
     return f"{ns:,} ns, and no machine does its work in less than {least_ns:,.0f} ns"

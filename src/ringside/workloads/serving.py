@@ -46,7 +46,7 @@ class Serving(Workload):
         return 0.0
 
     def contradiction(self, trial: Trial, seed: int) -> str | None:
-        """An answer that came sooner than any machine computes it."""
+        """Answers that came sooner than any machine can compute them."""
         point = trial.cell.point
         service = self.service(point, seed)
         for step in service.steps if service else ():

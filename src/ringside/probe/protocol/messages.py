@@ -138,7 +138,7 @@ class LoadFigures(Message, frozen=True):
 
     @property
     def failed(self) -> int:
-        """Requests without the answer that was expected: errors, and those that had none at the end."""
+        """Requests without the expected answer: errors, and those unanswered at the end."""
         return sum(self.errors.values()) + self.unfinished
 
     @property
@@ -147,7 +147,7 @@ class LoadFigures(Message, frozen=True):
         return self.failed + self.requests + self.late_requests + self.messages
 
     def latency(self, histogram: str) -> LatencySummary | None:
-        """The summary of that histogram; None where it holds nothing."""
+        """The summary of that histogram; None if it is empty."""
         summary = self.histograms.get(histogram)
         return summary if summary and summary.count else None
 
@@ -189,8 +189,8 @@ class SpanMessage(Message, frozen=True, tag_field="type", tag="span"):
 
 
 class Sample(Message, frozen=True, tag_field="type", tag="sample"):
-    """A look at the tree of processes, at a named instant with a `mark`. `kernel_bytes` and `tcp_bytes` are
-    the whole host's, of marks and time lines; `cpu_by_thread` is of time lines."""
+    """A sample of the tree of processes; with a `mark`, at a named instant. `kernel_bytes` and `tcp_bytes`
+    are the whole host's, of marks and time lines; `cpu_by_thread` is of time lines."""
 
     t_ns: Nanoseconds
     mark: str | None = None
@@ -231,7 +231,7 @@ class OrphanedCalls(Message, frozen=True):
 
 
 class UpstreamCalls(Message, frozen=True):
-    """What the stub saw of the requests that were answered and named."""
+    """What the stub saw of answered requests with an id."""
 
     requests: Count
     overlapped: Count
@@ -255,7 +255,7 @@ class LoadMessage(LoadFigures, frozen=True, kw_only=True, tag_field="type", tag=
 
 
 class CpuUse(Message, frozen=True):
-    """What a CPU did over the trial, for whoever it was; the kernel counts in ticks."""
+    """What a CPU did during the trial, for all programs; the kernel counts in ticks."""
 
     cpu: int
     busy_ns: Nanoseconds
@@ -290,7 +290,7 @@ class ProgramOutput(Message, frozen=True):
 
 
 class KernelCounter(Message, frozen=True):
-    """What was counted in `share` of the time, scaled to all of it; why not, or not in the kernel."""
+    """A count in `share` of the time, scaled to all of it; or why there is none, or none in the kernel."""
 
     count: Count | None = None
     share: float = 1.0

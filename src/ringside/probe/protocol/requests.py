@@ -141,7 +141,7 @@ class Tls(Request, frozen=True):
 
 
 class Tunnel(Request, frozen=True):
-    """What a proxy at the plan's addresses is asked for. `authorization`: user and password in Base64."""
+    """A request to a proxy at the plan's addresses. `authorization`: user and password in Base64."""
 
     authority: str
     authorization: str | None = None
@@ -156,7 +156,7 @@ class Http2(Request, frozen=True):
 
 
 class PartOfLoad(Request, frozen=True):
-    """Which of several engines that share a load an engine is, from 0. `service_times`: its record has those
+    """The number, from 0, of one of several engines that share a load. `service_times`: its record has those
     of the requests that their numbers identify to upstreams."""
 
     engine: int
@@ -206,7 +206,7 @@ class LoadPlan(Request, frozen=True):
 
 
 class LoadRequest(WholeRequest, frozen=True):
-    """Drive a load at a server that is there already."""
+    """Drive a load at a running server."""
 
     load: LoadPlan
 

@@ -85,8 +85,8 @@ def contradict(
     covered_ns += most_together_ns(result, "audit", units * audits, units, phase_ns)
     if covered_ns < _COVERED * (phase_ns - _START_NS):
         raise ValueError(
-            f"all transfers and audits together took {milliseconds(covered_ns)} at most, and the phase "
-            f"transfer, in which nothing else is done, {milliseconds(phase_ns)}"
+            f"the phase transfer took {milliseconds(phase_ns)}, but all transfers and audits in it only "
+            f"{milliseconds(covered_ns)} or less"
         )
 
 
@@ -103,7 +103,7 @@ class Accounts(Workload):
         if audits < int(point["auditors"]):
             raise UsageError(
                 f"auditors={point['auditors']}: with transfers={transfers} and every={every} a unit asks "
-                f"{audits} times, and not each auditor would be asked; take a smaller `every`"
+                f"only {audits} of the auditors; take a smaller `every`"
             )
         if (reads := units * audits * int(point["accounts"])) > _MOST_READS:
             raise UsageError(f"every={every}: audits read {reads:,} balances, more than {_MOST_READS:,}")

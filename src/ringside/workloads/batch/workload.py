@@ -92,7 +92,7 @@ _PHASES = ("read", "compute", "write", "wait_ahead", "wait_full", "wait_empty")
 _SHORTEST_LINE_BYTES = 11
 _BYTES_PER_CYCLE = 64
 
-# From this share of the wall time on, a unit is called the bottleneck.
+# A unit that is busy for this share of the wall time is called the bottleneck.
 _BOTTLENECK = 0.8
 _FULL = "its units wait for places in the queue of answers"
 # Mean number of busy cores, where there are several, that a single unit at a time explains.
@@ -210,7 +210,7 @@ class Batch(Workload):
     def program_share(
         self, headline: str, point: Point, figures: Mapping[str, float]
     ) -> tuple[float, str] | None:
-        """Of a program whose queue is at its bound while cores are idle, the time in which they are not."""
+        """If a program's queue is full while cores are idle, the share of the time in which they are busy."""
         shares = _shares(figures)
         if (
             shares is None

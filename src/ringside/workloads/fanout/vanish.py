@@ -35,7 +35,7 @@ def _named(plan: LoadPlan, name: str) -> LoadPlan:
 
 
 def figures(trial: Trial) -> dict[str, float]:
-    """The figures of clients that stayed, and the work done for those that did not."""
+    """The figures of clients that stayed, and the work done for those that hung up."""
     figures: dict[str, float] = {}
     others, leaving = trial.load("measured", "others"), trial.load("measured", "leaving")
     before = trial.load(BEFORE)

@@ -43,8 +43,8 @@ class Fanout(serving.Serving):
             raise UsageError("vanish is for kind=io and mixed, without a rate: leave these out")
         if not 0 < _vanishing(point) < int(point["concurrency"]):
             raise UsageError(
-                f"vanish={point['vanish']}: of {point['concurrency']} clients at least one hangs up and one "
-                "stays: take a higher concurrency"
+                f"vanish={point['vanish']}: of {point['concurrency']} clients at least one must hang up and "
+                "one must stay: take a higher concurrency"
             )
 
     def arguments(self, point: Point) -> dict[str, str]:

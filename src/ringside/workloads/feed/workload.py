@@ -140,7 +140,7 @@ def _lead_s(point: Point) -> float:
 
 
 def _load(trial: Trial) -> protocol.LoadMessage | None:
-    """What was measured, with its times from when the first measured connection was opened."""
+    """The measured load, with times from the opening of the first measured connection."""
     load, lead_s = trial.load("measured"), _lead_s(trial.cell.point)
     if load is None or trial.load("measured", "earlier") is None:
         return load

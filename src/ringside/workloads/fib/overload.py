@@ -24,11 +24,10 @@ _OVERLOAD = slice(_SLOTS, 2 * _SLOTS)
 # A slot is as before when nearly all of its requests are answered in time, at no more than twice the latency:
 # medians of slots differ by some 10 % through their histograms alone.
 _ANSWERED, _SLOWER = 0.99, 2.0
-# So many of the requests of an overload are not answered in time by a server that has no more than the rate
-# that was found for it.
+# A server that answers a larger share of the overload in time was not overloaded.
 _OVERLOADED = 0.9
 EXPECTED_WARNINGS = frozenset({"rate-not-kept", "unfinished", "errors"})
-_REMEDY = "take more clients or a larger n, so that the rate that is found is the most that the server can do"
+_REMEDY = "take more clients or a larger n, so that the closed loop reaches the limit of the server"
 
 
 def step_of(closed: LoadPlan, seconds: float) -> Step:
@@ -91,12 +90,12 @@ def answered_share(figures: Mapping[str, float]) -> float | None:
 
 
 def diagnostics(answered: Mapping[Cell, float]) -> list[Diagnostic]:
-    """Overloads that were none. `answered`: by cell, the share that was answered in time."""
+    """Loads that did not overload a server. `answered`: by cell, the share that was answered in time."""
     names = sorted({cell.contender for cell, share in answered.items() if share > _OVERLOADED})
     if not names:
         return []
     text = (
-        f"{', '.join(names)}: more than {_OVERLOADED:.0%} of the overload was answered in time: the clients "
-        "of the closed loop did not find what the server can do, and nothing was overloaded"
+        f"{', '.join(names)}: more than {_OVERLOADED:.0%} of the overload was answered in time, "
+        "since the closed loop had not reached the limit of the server"
     )
     return [Diagnostic("not-overloaded", text=text, remedy=_REMEDY)]

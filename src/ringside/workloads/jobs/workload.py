@@ -52,7 +52,7 @@ _MAX_TRACED_JOBS = 1900
 _OTHER_OUTPUT_BYTES = 1 << 20
 # A makespan below the ideal by less is noise.
 _MIN_OVER_IDEAL = 0.98
-_BELOW_IDEAL_REMEDY = "read it as a lower bound of the ideal; longer jobs reduce what their beginning takes"
+_BELOW_IDEAL_REMEDY = "read it as a lower bound of the ideal; with longer jobs, starting them weighs less"
 
 
 def workers(point: Point) -> int:

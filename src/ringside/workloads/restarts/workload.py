@@ -81,8 +81,8 @@ def contradict(
         covered_ns = sum(most_together_ns(result, *each, units, passed_ns) for each in numbers.items())
         if covered_ns < _COVERED * passed_ns:
             raise ValueError(
-                f"{' and '.join(numbers)}: all times together are {milliseconds(covered_ns)} at most, and "
-                f"the pass {name}, in which some unit always had a message, took {milliseconds(passed_ns)}"
+                f"some unit always had a message in the {milliseconds(passed_ns)} of the pass {name}, but "
+                f"all times of {' and '.join(numbers)} together are only {milliseconds(covered_ns)} or less"
             )
 
 
