@@ -65,7 +65,7 @@ class Band:
     high: float = math.inf
     # The values in words: `the claim holds` ….
     words: str = ""
-    # Why a band that is ours is what it is; empty where the source states it, or its direction does.
+    # Why our own band is what it is; empty if the source states a band or a direction.
     why: str = ""
     # Whether its ends lie outside, as 1 does for a claim of a direction: a tie is neither less nor more.
     is_open: bool = False
@@ -165,8 +165,7 @@ def not_tested(why: str, experiment: str = "") -> ClaimResult:
 
 def elsewhere(finding: ClaimResult, condition: str) -> ClaimResult:
     """The result of a claim that was measured only without a condition of the source's: it holds under other
-    conditions, or nothing is known of it: even its direction may depend on the condition, which is the
-    source's."""
+    conditions, or is not tested, since even its direction may depend on the condition."""
     if finding.answer is Answer.NOT_TESTED:
         return finding
     holds = finding.answer is Answer.CONFIRMED
@@ -288,7 +287,7 @@ def evaluate(row: ClaimRow, source: str, workload: str, runs: Runs) -> ClaimResu
         return finding
     if row.budget is not None or row.stand_in:
         finding = replace(finding, answer=Answer.UNTESTABLE)
-    # What was measured is what others give in place of programs that cannot be had any more.
+    # The figures are those of stand-ins for programs that are no longer available.
     return replace(finding, sentence=f"{row.stand_in}: {finding.sentence}") if row.stand_in else finding
 
 
@@ -335,7 +334,7 @@ class _Test:
     # --- quantities --------------------------------------------------------------------------------
 
     def quantities(self, *products: Product) -> tuple[Quantity, ...]:
-        """The products' quantities, with what the claim says where they say nothing."""
+        """The products' quantities; keys that they lack are the claim's."""
         row = self.row
         return tuple(
             structs.replace(
@@ -387,17 +386,17 @@ class _Test:
                     most[factor] = _Number(max(level, most[factor]))
             return not_tested(row.missing.format(most=most), row.experiment)
         names = dict.fromkeys(each.contender for each in quantities)
-        # No point gives the words of other levels than the source's.
+        # Without a run there is no point whose levels fill in the words after `, on`.
         where = row.where.partition(", on {")[0]
         return not_tested(f"no run has {' beside '.join(names)} {where}".rstrip(), row.experiment)
 
     def sides(self, run: AnalysedRun | None) -> Iterator[tuple[str, Product, Product]]:
-        """The name, numerator and denominator of each part; of all that can be, without a run."""
+        """The name, numerator and denominator of each part; without a run, of all possible parts."""
         row = self.row
         if row.pairs:
             yield from ((f"{first} / {second}", first, second) for first, second in row.pairs)
         elif row.levels_of and run:
-            # Words, such as `unbounded`, stand behind all numbers.
+            # Words, such as `unbounded`, come after all numbers.
             first, *others = sorted(
                 {point[row.levels_of] for point in _points(run, row.at)},
                 key=lambda level: (isinstance(level, str), level),
@@ -530,8 +529,8 @@ class _Test:
     # --- several judgements ------------------------------------------------------------------------
 
     def at_each_place(self) -> ClaimResult:
-        """Judged for each stand-in at each place by itself: their answer where all have the same, else
-        none."""
+        """Judge each stand-in at each place separately: their common answer, or `inconclusive` if they
+        differ."""
         row = self.row
         each = {"sentence": "{name} {ratio} times{where}", "note": ""}
         findings = [

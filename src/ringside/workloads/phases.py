@@ -19,10 +19,10 @@ _SHORTER_NS, _LONGER_NS, _BETWEEN_ENDS_NS = 10_000_000, 50_000_000, 50_000_000
 # A cycle of a CPU of 8 GHz, which is faster than any that is sold: what takes so many cycles takes so long
 # anywhere, and nothing takes less than one.
 CYCLE_NS = 0.125
-# What threads that wait for a CPU explain at most, where nothing shows that the program had none for longer:
-# however busy the host is, half of the time must be there.
+# The most time that waits for a CPU explain, unless the program is seen to have had none for longer. However
+# busy the host is, a phase must have half of the time.
 _WAITED_NS, _WAITED_SHARE = 50_000_000, 0.5
-# Of the repeats of a phase so many may end in a stall of the host: their median is not changed by those.
+# So many repeats of a phase may end in a stall of the host, which does not change their median.
 _STALLED_SHARE = 0.1
 
 

@@ -20,9 +20,9 @@ IDLE_S = 0.3
 # Longer than any honest answer takes; a hung server is reported through timeouts.
 TIMEOUT_S = 60.0
 _OUTPUT_BYTES = 64 * 1024
-# A server is warm once the halves of its warm-up differ by no more than this, by the best window of each; and
-# it was, if the second half of what was measured had no more answers than this beyond the first; where each
-# waits for upstreams, the second number.
+# A server is warm once the best windows of both halves of its warm-up differ by no more than this. It was
+# warm if the second half of the measurement had no more answers than this beyond the first. The second number
+# is for servers with upstreams.
 _FASTER, _FASTER_CALLING = 0.05, 0.1
 WINDOWS = 16
 # The percentiles that are metrics.

@@ -88,7 +88,7 @@ class Upstream(socketserver.ThreadingTCPServer):
 
 
 class Meeting:
-    """An answer that comes only when so many parties have a call; `was_alone` where one waited in vain."""
+    """An answer that comes once so many parties have a call. `was_alone`: one waited in vain."""
 
     def __init__(self, parties: int, answer: Behaviour) -> None:
         self.was_alone = False
@@ -333,7 +333,7 @@ def _passes_on(subject: Subject) -> bool:
 
 
 def _call(head: str) -> tuple[str, str, list[str]]:
-    """Of a request: its first line, its host, and its ids."""
+    """The first line, the host and the ids of a request."""
     hosts, ids = (
         re.findall(rf"^{name}: *(.*?)\r?$", head, re.IGNORECASE | re.MULTILINE)
         for name in ("Host", "X-Request-Id")

@@ -116,7 +116,7 @@ class Feed(serving.Serving):
         if earlier := _earlier(point):
             others = int(earlier["connections"])
             figures |= _cpu_figure("cold_cpu_per_kchunk_s", point, others, trial.marks, "cold", "cold-end")
-            # In records of before they were closed again.
+            # In older records the earlier connections were already closed.
             connections += others if trial.load("measured", "earlier") else 0
         return figures | _cpu_figure("cpu_per_kchunk_s", point, connections, trial.marks, "ramped", "held")
 

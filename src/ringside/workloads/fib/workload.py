@@ -29,7 +29,7 @@ _SUSTAINED_S = 0.010
 _BROKEN_WARNINGS = frozenset({"rate-not-kept", "unfinished", "errors", "lag"})
 # Above this a server is overloaded, and further rates only cost time.
 _BROKEN_S = 0.100
-# At most so long, in which compilers of virtual machines are done.
+# The longest warm-up, in which compilers of virtual machines finish.
 _MAX_WARM_UP_S = 4.0
 _MIXED_RATE_PER_S = 200
 # Connections of short requests are opened and asked once before: for so long, and so many in a second.
