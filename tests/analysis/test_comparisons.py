@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from ringside.analysis.examination import Examination, Observations, Ranking, rank
+from ringside.analysis.examination import Ranking, RunExamination, rank
 from ringside.model.design import Cell, Experiment, Metric, Point, Show
 from ringside.model.results import Comparison, Interval, Obstacle, Verdict
 from ringside.stats.interval import median_interval
 from ringside.stats.paired import paired_ratio
-from tests.support.analyses import HOP, NOISE, RATE, Exact, exactly, near, point, scaled
+from tests.support.analyses import HOP, NOISE, RATE, OneFamily, exactly, near, point, scaled
 
 HERE, THERE = point(nodes=10), point(nodes=20)
 # The p-value of seven pairs that all show the same direction, in whatever family.
@@ -41,26 +41,29 @@ def experiment(*ratios: tuple[str, str]) -> Experiment:
 
 def family(
     everywhere: Values, *, decided: bool = False, margin: float = 0.05, held_back: str = ""
-) -> Examination:
+) -> RunExamination:
     """The family of these contenders after one look. `held_back`: one that failed too often."""
-    observations = Observations(Exact())
-    for (metric, place), at in everywhere.items():
-        for name, blocks in at.items():
-            observations.values[metric.name, Cell(name, place)] = dict(blocks)
-            observations.attempted[Cell(name, place)] = set(range(99)) if name == held_back else set(blocks)
     names = dict.fromkeys(name for at in everywhere.values() for name in at)
-    result = Examination(
-        dataclasses.replace(experiment(), blocks=8, until_decided=decided, margin=margin),
-        tuple(dict.fromkeys(metric for metric, _ in everywhere)),
+    show = Show(metrics=tuple(dict.fromkeys(metric.name for metric, _ in everywhere)))
+    result = RunExamination(
+        dataclasses.replace(experiment(), blocks=8, until_decided=decided, margin=margin, show=show),
+        OneFamily(),
         tuple(dict.fromkeys(place for _, place in everywhere)),
-        observations,
         [list(names)[::-1]],
     )
-    result.last_look(7)
+    for (metric, place), at in everywhere.items():
+        for name, blocks in at.items():
+            result.observations.values[Cell(name, place)][metric.name] = dict(blocks)
+            attempted = set(range(99)) if name == held_back else set(blocks)
+            result.observations.attempted[Cell(name, place)] = attempted
+    result.blocks = 7
+    result.conclude([], is_over=True)
     return result
 
 
-def compared(of: Examination, one: str, other: str, metric: Metric = HOP, place: Point = HERE) -> Comparison:
+def compared(
+    of: RunExamination, one: str, other: str, metric: Metric = HOP, place: Point = HERE
+) -> Comparison:
     comparison = of.comparison(metric, place, one, other)
     assert comparison is not None
     return comparison

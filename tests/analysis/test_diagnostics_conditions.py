@@ -99,11 +99,12 @@ def test_programs_of_several_threads_lose_most_on_a_busy_machine() -> None:
 
 
 def test_drift_comes_from_the_reference_computation() -> None:
-    assert list(drifted([10.0, 10.4])) == []
-    assert list(drifted([10.0])) == []
-    assert list(drifted([])) == []
-    assert list(drifted([10.0, 12.0])) == [Diagnostic("drift", values={"share": near(1.2**0.8 - 1)})]
-    assert [[each.code for each in drifted([10.0, last])] for last in (10.62, 10.64)] == [[], ["drift"]]
+    def drifts(*times_ns: int) -> list[Diagnostic]:
+        return [*drifted([trial(block, reference_ns=ns) for block, ns in enumerate(times_ns)])]
+
+    assert drifts() == drifts(1000) == drifts(1000, 1040) == drifts(1000, 1062) == []
+    assert drifts(1000, 1200) == [Diagnostic("drift", values={"share": near(1.2**0.8 - 1)})]
+    assert [each.code for each in drifts(1000, 1064)] == ["drift"]
 
 
 def test_the_references_of_each_block() -> None:

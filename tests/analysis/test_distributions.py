@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import pytest
 
-from ringside.analysis.distributions import LoadTotals, PercentileCurve, WarmUp, load_totals, over_points
+from ringside.analysis.distributions import PercentileCurve, WarmUp, load_totals, over_points
 from ringside.model.design import Cell, Point
 from ringside.model.results import Obstacle, Outcome, Trial, Verdict
 from ringside.probe.protocol import LatencySummary, LoadMessage
@@ -25,10 +25,10 @@ P, Q, R = analyses.point(n=1), analyses.point(n=2), analyses.point(n=4)
 
 def test_cells_with_figures_are_described() -> None:
     values = {"hop_ns": (1.0, 3.0, None, 8.0), "cpu_s": (2.0, 4.0), "rate": (None, None)}
-    executions = analyses.analysis({("A", P): values, ("B", P): {"cpu_s": analyses.scaled(3.0)}}).executions
-    assert executions.descriptions == {Cell("A", P): describe((1.0, 3.0, 8.0))}
-    assert executions.means[Cell("A", P)] == {"hop_ns": 4.0, "cpu_s": 3.0}
-    assert Cell("B", P) not in executions.means
+    made = analyses.analysis({("A", P): values, ("B", P): {"cpu_s": analyses.scaled(3.0)}})
+    assert made.descriptions == {Cell("A", P): describe((1.0, 3.0, 8.0))}
+    assert made.description(Cell("A", P), "cpu_s") == describe((2.0, 4.0))
+    assert made.description(Cell("A", P), "rate") is None
 
 
 def test_each_point_over_the_first_of_the_same_command() -> None:
@@ -282,8 +282,8 @@ def test_loads_are_added_up_and_warm_ups_are_not() -> None:
     ]
     totals = load_totals(analyses.Planted({}, trials=trials))
     assert totals == {
-        "old": LoadTotals(answered=1107, messages=2208, unfinished=3309, errors=7),
-        "new": LoadTotals(answered=10, messages=20, unfinished=30, errors=90),
-        "silent": LoadTotals(0, 0, 0, 0),
+        "old": {"answered": 1107, "messages": 2208, "unfinished": 3309, "errors": 7},
+        "new": {"answered": 10, "messages": 20, "unfinished": 30, "errors": 90},
+        "silent": {},
     }
     assert list(totals) == ["old", "new", "silent"]

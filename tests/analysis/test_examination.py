@@ -8,17 +8,12 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ringside.analysis.examination import (
-    Examination,
-    Observations,
-    RunExamination,
-    judge_trials,
-    nominal_confidence,
-)
+from ringside.analysis.examination import Observations, RunExamination, judge_trials, nominal_confidence
 from ringside.model.design import Cell, Experiment, Metric, Point, Show
 from ringside.model.results import Comparison, Obstacle, Outcome, Trial, Verdict
 from ringside.stats.series import SeriesKind
-from tests.support.analyses import HOP, NOISE, RATE, Exact, Repeated, near, ok, point
+from ringside.workloads.base import Measurement
+from tests.support.analyses import HOP, NOISE, RATE, Exact, OneFamily, Repeated, near, ok, point
 
 HERE, THERE = point(nodes=10), point(nodes=20)
 
@@ -42,9 +37,8 @@ def test_values_are_by_metric_cell_and_block() -> None:
     observations.add(ok(1, "b", THERE, hop_ns=5.0))
     a, b = Cell("a", HERE), Cell("b", THERE)
     assert observations.values == {
-        ("hop_ns", a): {2: 3.0, 1: 4.0},
-        ("rate", a): {2: 7.0},
-        ("hop_ns", b): {1: 5.0},
+        a: {"hop_ns": {2: 3.0, 1: 4.0}, "rate": {2: 7.0}},
+        b: {"hop_ns": {1: 5.0}},
     }
     assert observations.attempted == {a: {1, 2}, b: {1}}
     assert observations.unsteady == {}
@@ -92,7 +86,7 @@ def test_more_than_half_of_the_trials_without_a_steady_state() -> None:
     observations.add(repeating(5, "a", 300_000, 300_000, 300_000, 300_000, 700_000))
     assert observations.obstacle("hop_ns", cell) is Obstacle.NO_STEADY_STATE
     # What is no level of the repeats does without.
-    observations.values["first_answer_s", cell] = dict.fromkeys(observations.attempted[cell], 0.1)
+    observations.values[cell]["first_answer_s"] = dict.fromkeys(observations.attempted[cell], 0.1)
     assert observations.obstacle("first_answer_s", cell) is None
     # Failures come first.
     observations.add(failed(6, "a"))
@@ -122,21 +116,25 @@ def values_of(
 def validated(
     trials: Sequence[Trial],
     of: Experiment | None = None,
-    metrics: Sequence[Metric] = (HOP,),
+    measurement: Measurement | None = None,
     points: Sequence[Point] = (HERE,),
-) -> Examination:
-    of = of or experiment()
-    return Examination(of, metrics, points, Observations(Exact(), trials), [of.contenders])
+) -> RunExamination:
+    examination = RunExamination(of or experiment(), measurement or Exact(), points)
+    for trial in trials:
+        examination.observations.add(trial)
+    return examination
+
+
+def ended(examination: RunExamination, blocks: int) -> RunExamination:
+    examination.blocks = blocks
+    examination.conclude([], is_over=True)
+    return examination
 
 
 def comparison(
-    examination: Examination | RunExamination,
-    pair: str,
-    metric: Metric = HOP,
-    place: Point = HERE,
-    **options: bool,
+    examination: RunExamination, pair: str, metric: Metric = HOP, place: Point = HERE
 ) -> Comparison:
-    result = examination.comparison(metric, place, pair[0], pair[1], **options)
+    result = examination.comparison(metric, place, pair[0], pair[1])
     assert result is not None
     return result
 
@@ -228,7 +226,7 @@ def test_metrics_of_one_family_are_all_to_be_decided() -> None:
         for trial in values_of(range(1, 8), {"a": 1.0, "b": 2.0})
     ]
     of = experiment("ab")
-    both = validated(trials, of, (HOP, RATE))
+    both = validated(trials, of, OneFamily())
     both.look(7)
     # The rate is the same for both: an obstacle, by which nothing is waited for.
     assert comparison(both, "ba", RATE).obstacle is Obstacle.SAME_VALUES
@@ -239,10 +237,10 @@ def test_metrics_of_one_family_are_all_to_be_decided() -> None:
             trials, (3.0, 3.5, 4.7, 3.1, 2.9, 3.3, 3.2, 3.0, 5.1, 3.9, 3.6, 3.8, 2.2, 3.0), strict=True
         )
     ]
-    open_ = validated(noisy, of, (HOP, RATE))
+    open_ = validated(noisy, of, OneFamily())
     open_.look(7)
     assert comparison(open_, "ba").verdict is Verdict.SLOWER
-    assert comparison(open_, "ba", RATE).obstacle is None
+    assert comparison(open_, "ba", RATE).obstacle is Obstacle.UNFINISHED
     assert not open_.is_decided
     assert open_.is_needed(Cell("b", HERE))
 
@@ -298,13 +296,11 @@ def test_the_last_look_spends_what_is_left() -> None:
     """All of six blocks agree: p is 1/32."""
     trials = values_of(range(1, 7), {"a": 1.0, "b": 2.0})
     fixed = dataclasses.replace(experiment("ab"), until_decided=False)
-    examination = validated(trials, fixed)
-    examination.last_look(6)
+    examination = ended(validated(trials, fixed), 6)
     assert comparison(examination, "ba").p == 1 / 32
     assert comparison(examination, "ba").verdict is Verdict.SLOWER
     # Six blocks have no interval of 97 %.
-    examination = validated(trials, experiment("ab"))
-    examination.last_look(6)
+    examination = ended(validated(trials, experiment("ab")), 6)
     assert comparison(examination, "ba").p == 1 / 32
     assert comparison(examination, "ba").obstacle is Obstacle.TOO_FEW_BLOCKS
 
@@ -320,7 +316,7 @@ def test_the_last_look_may_claim_what_earlier_ones_left() -> None:
         examination = validated(trials, experiment("ab"))
         for blocks in looks:
             assert examination.look(blocks)
-        examination.last_look(10)
+        ended(examination, 10)
         p_values.append(comparison(examination, "ba").p)
         assert comparison(examination, "ba").ratio.low == near(math.exp(0.08))
         assert comparison(examination, "ba").verdict is Verdict.SLOWER
@@ -351,21 +347,21 @@ def test_what_is_open_in_an_unfinished_run_is_unfinished() -> None:
     trials = values_of(range(1, 8), {"a": 1.0, "b": 2.0, "c": 1.02}, 5)
     examination = validated(trials)
     examination.look(7)
-    examination.conclude()
-    open_ = comparison(examination, "ca", is_over=False)
+    examination.conclude([], is_over=False)
+    open_, decided = comparison(examination, "ca"), comparison(examination, "ba")
     assert (open_.verdict, open_.obstacle, open_.blocks_needed) == (
         Verdict.INCONCLUSIVE,
         Obstacle.UNFINISHED,
         None,
     )
-    over = comparison(examination, "ca")
+    over = comparison(ended(examination, 7), "ca")
     assert (over.verdict, over.obstacle) == (Verdict.INCONCLUSIVE, None)
     assert over.blocks_needed is not None
-    assert comparison(examination, "ba", is_over=False) == comparison(examination, "ba")
+    assert comparison(examination, "ba") == decided
     # An obstacle of its own is named first.
     few = validated(values_of(range(1, 4), {"a": 1.0, "b": 2.0}))
-    few.conclude()
-    assert comparison(few, "ba", is_over=False).obstacle is Obstacle.TOO_FEW_BLOCKS
+    few.conclude([], is_over=False)
+    assert comparison(few, "ba").obstacle is Obstacle.TOO_FEW_BLOCKS
 
 
 def whole(

@@ -142,8 +142,8 @@ def steps(*levels: tuple[float, int], references: list[float] | None = None) -> 
 
 def test_each_change_compares_the_levels_beside_it() -> None:
     first, second = steps((100.0, 10), (200.0, 10), (50.0, 10))
-    assert (first.index, first.before, first.run) == (10, "run-09", "run-10")
-    assert (second.index, second.before, second.run) == (20, "run-19", "run-20")
+    assert (first.index, first.run) == (10, "run-10")
+    assert (second.index, second.run) == (20, "run-20")
     assert first.ratio == near(2.0, rel=0.01)
     assert second.ratio == near(0.25, rel=0.01)
     assert all(0 < change.p <= 0.01 for change in (first, second))

@@ -138,7 +138,6 @@ def test_figures_and_ratios_by_machine(confidence: float) -> None:
     between = between_groups([[math.log(go[n] / base[n]) for n in blocks] for blocks in where.values()])
     assert between
     assert machines({}, confidence) == MachineAnalysis(
-        ("east", "south", "west"),
         {"east": 4, "south": 1, "west": 3},
         (
             MachineRow(

@@ -9,7 +9,7 @@ import pytest
 
 from ringside.analysis.figures import check_coherent
 from ringside.analysis.plausibility import CODES, beyond_floor, implausible
-from ringside.analysis.scaling import SlopeAnalysis
+from ringside.analysis.scaling import Growth
 from ringside.errors import StoreError
 from ringside.model.design import Cell, Level, Metric, NoFloor, Point, Unit
 from ringside.model.results import Diagnostic, Interval, Outcome, Run, Trial
@@ -146,7 +146,7 @@ def diagnostics(
     headline: Metric = CPU,
     *,
     ratios: Mapping[Point, Mapping[str, Interval]] | None = None,
-    slopes: Sequence[SlopeAnalysis] = (),
+    slopes: Sequence[Growth[Slope]] = (),
     **options: Any,
 ) -> list[Diagnostic]:
     of_headline = {(headline, place): each for place, each in (ratios or {}).items()}
@@ -226,8 +226,9 @@ def test_the_smallest_time_below_a_cycle_is_reported() -> None:
     assert diagnostics(dataclasses.replace(HOP, unit="s"), figures=figures) == []
 
 
-def slope(name: str, growth: Interval, unit: Unit = "B", *, is_own: bool = True) -> SlopeAnalysis:
-    return SlopeAnalysis(msgspec.structs.replace(PER_NODE, unit=unit, is_own=is_own), name, Point(()), growth)
+def slope(name: str, growth: Interval, unit: Unit = "B", *, is_own: bool = True) -> Growth[Slope]:
+    law = msgspec.structs.replace(PER_NODE, unit=unit, is_own=is_own)
+    return Growth(law, {(name, Point(())): growth})
 
 
 def test_the_smallest_growth_of_memory_is_reported() -> None:

@@ -10,12 +10,11 @@ from typing import Any
 import pytest
 
 from ringside.analysis.run import RunAnalysis
-from ringside.analysis.run_diff import CellChange, ContenderChange, RunDiff, diff
+from ringside.analysis.run_diff import CellChange, RunDiff, diff
 from ringside.errors import UsageError
 from ringside.model.design import Cell, Point
 from ringside.model.results import Diagnostic, Interval, Obstacle, Verdict
 from ringside.probe.protocol import TrialOutcome
-from ringside.store.plans import PlannedContender
 from tests.support.analyses import (
     HOP,
     HOST,
@@ -92,7 +91,6 @@ def test_each_cell_has_its_medians_and_ratio() -> None:
     assert changed.machine == {name: Interval(1.0, 1.0, 1.0, 7) for name in ("computing", "memory")}
     assert changed.names == ("a", "b")
     assert changed.diagnostics == (UNSEEN,)
-    assert changed.contender_changes == ()
 
 
 def test_without_a_metric_all_compared_ones_are_shown() -> None:
@@ -310,23 +308,6 @@ def test_contenders_of_only_one_run_are_named() -> None:
         UNSEEN,
         Diagnostic("no-reference"),
         Diagnostic("one-sided", ("go", "limit")),
-    )
-
-
-def test_changes_of_contenders() -> None:
-    cell: Mapping[tuple[str, Point], float] = {(name, P): 100.0 for name in ("erlang", "go", "same", "gone")}
-    planned = PlannedContender("T", version="26", files={"ring.erl": "aa"})
-    before = dict.fromkeys(("erlang", "go", "same", "gone"), planned)
-    after = {
-        "erlang": dataclasses.replace(planned, version="27"),
-        "go": dataclasses.replace(planned, version=None, files={"ring.go": "bb"}),
-        "same": planned,
-    }
-    first = run("a", cell, contenders=before)
-    second = run("b", {(name, P): 100.0 for name in after}, contenders=after)
-    assert diff(first, second).contender_changes == (
-        ContenderChange("erlang", "26", "27", sources_changed=False),
-        ContenderChange("go", "26", None, sources_changed=True),
     )
 
 

@@ -11,8 +11,8 @@ import pytest
 from ringside.analysis import scaling
 from ringside.analysis.scaling import (
     CoresScaling,
+    Growth,
     Outlook,
-    SlopeAnalysis,
     analyse_growth,
     analyse_slopes,
     over_cores,
@@ -246,14 +246,13 @@ def test_growth_is_a_power_for_each_contender_and_setting() -> None:
     (table,) = analyse_growth(run_of(grown(powers), CASES))
     one, two = Point((("cores", 1),)), Point((("cores", 2),))
     assert table.law == CASES
-    assert table.settings == (one, two)
-    assert {key: power.estimate for key, power in table.exponents.items()} == {
+    assert {key: power.estimate for key, power in table.values.items()} == {
         ("go", one): near(1.004),
         ("go", two): near(0.504),
         ("erlang", one): near(0.754),
         ("erlang", two): near(2.004),
     }
-    power = table.exponents["erlang", one]
+    power = table.values["erlang", one]
     assert (power.low, power.high, power.n) == (near(0.751), near(0.757), 7)
     # By the smallest power of each: 0.504 and 0.754.
     assert table.order == ("go", "erlang")
@@ -263,7 +262,7 @@ def test_settings_without_two_levels_have_no_power() -> None:
     nothing = {("go", point(cases=cases, cores=1)): {1: 0.0} for cases in (200, 800)}
     values = {**grown({("go", 1): 1.0, ("go", 2): 1.0}), **nothing}
     (table,) = analyse_growth(run_of(values, CASES))
-    assert table.settings == (Point((("cores", 2),)),)
+    assert [*table.values] == [("go", Point((("cores", 2),)))]
     assert analyse_growth(run_of(values)) == ()
     assert analyse_growth(run_of({**grown({("go", 1): 1.0}), **nothing}, CASES)) == ()
 
@@ -274,8 +273,7 @@ def test_growth_regardless_of_a_factor() -> None:
     values = grown({("go", 1): 1.5, ("go", 2): 1.5})
     listed = [point(cases=cases, cores=cores) for cases, cores in ((100, 1), (200, 2), (800, 2))]
     (table,) = analyse_growth(run_of({("go", place): values["go", place] for place in listed}, law))
-    assert table.settings == (Point(()),)
-    assert table.exponents["go", Point(())].estimate == near(1.504)
+    assert table.values["go", Point(())].estimate == near(1.504)
 
 
 # --- Slopes of metrics over factors ---
@@ -297,7 +295,7 @@ PER_MESSAGE = Slope(
 
 def slopes_of(
     values: Mapping[tuple[str, Point], Mapping[int, float]], *slopes: Slope, metric: str = "memory_bytes"
-) -> tuple[SlopeAnalysis, ...]:
+) -> tuple[Growth[Slope], ...]:
     return analyse_slopes(run_of(values, *slopes, metric=metric))
 
 
@@ -322,18 +320,17 @@ def test_slopes_of_each_contender_and_setting() -> None:
         for name in each
         for place in points
     }
-    slopes = slopes_of(values, PER_NODE, PER_MESSAGE)
-    per_node = [each for each in slopes if each.slope is PER_NODE]
+    per_node, per_message = slopes_of(values, PER_NODE, PER_MESSAGE)
+    assert (per_node.law, per_message.law) == (PER_NODE, PER_MESSAGE)
     # One for each contender and number of messages: the blocks add 1 to 6.
-    assert [(each.contender, each.fixed) for each in per_node] == [
+    assert [*per_node.values] == [
         (name, Point((("messages", messages),))) for name in ("go", "erlang") for messages in (1, 100)
     ]
-    for slope, base in zip(per_node, (3, 3, 5, 5), strict=True):
-        assert slope.value == Interval(near(base + 3.5), near(base + 1.0), near(base + 6.0), 6)
-    per_message = [each for each in slopes if each.slope is PER_MESSAGE]
-    assert len(per_message) == 2 * 3 * 2
-    assert {each.fixed for each in per_message} == {place.without("messages") for place in points}
-    assert all(each.value.estimate == near(2.0) for each in per_message)
+    for slope, base in zip(per_node.values.values(), (3, 3, 5, 5), strict=True):
+        assert slope == Interval(near(base + 3.5), near(base + 1.0), near(base + 6.0), 6)
+    assert len(per_message.values) == 2 * 3 * 2
+    assert {fixed for _, fixed in per_message.values} == {place.without("messages") for place in points}
+    assert all(slope.estimate == near(2.0) for slope in per_message.values.values())
 
 
 def test_points_that_do_not_matter_are_averaged() -> None:
@@ -343,8 +340,7 @@ def test_points_that_do_not_matter_are_averaged() -> None:
     (slope,) = slopes_of(
         {("go", place): {1: value} for place, value in zip(points, values.values(), strict=True)}, PER_NODE
     )
-    assert slope.value == Interval(60.0, None, None, 1)
-    assert slope.fixed == Point(())
+    assert slope.values == {("go", Point(())): Interval(60.0, None, None, 1)}
 
 
 def test_without_two_levels_in_a_block_there_is_no_slope() -> None:
@@ -359,6 +355,6 @@ def test_levels_that_are_no_numbers_have_no_slope() -> None:
     """The slope after it has one."""
     points = [point(nodes=nodes, messages=messages) for nodes in ("all", 10) for messages in (1, 3)]
     values = {("go", place): {1: 4.0 * int(place["messages"])} for place in points}
-    slopes = slopes_of(values, PER_NODE, PER_MESSAGE)
-    assert {each.slope.name for each in slopes} == {"bytes_per_message"}
-    assert [each.value.estimate for each in slopes] == [4.0, 4.0]
+    (slopes,) = slopes_of(values, PER_NODE, PER_MESSAGE)
+    assert slopes.law is PER_MESSAGE
+    assert [each.estimate for each in slopes.values.values()] == [4.0, 4.0]

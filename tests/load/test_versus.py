@@ -67,7 +67,7 @@ def test_what_is_compared_depends_on_the_load_and_is_one_family(tmp_path: Path) 
     closed = run_of(tmp_path / "closed", [1.07, 1.05, 1.09, 1.06, 1.08, 1.10])
     verdicts = {comparison.metric: comparison.verdict for comparison in closed.shown_comparisons()}
     assert verdicts == dict.fromkeys(("rate", "latency_p50", "latency_p99"), Verdict.FASTER)
-    assert closed.confirmatory == len(closed.metrics) == 3
+    assert len(closed.examination.confirmatory) == len(closed.metrics) == 3
     assert {comparison.p for comparison in closed.shown_comparisons()} == {1 / 32}
     assert not closed.experiment.until_decided
     open_loop = run_of(tmp_path / "open", [1.0], http_plan(rate_per_s=5))

@@ -51,7 +51,7 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> list[RunAnalysis]:
 def text(parts: list[RunAnalysis]) -> str:
     """Tables and warnings as they are printed."""
     # The ids of runs begin with the time.
-    return re.sub(r"\b\d{8}-\d{6}-", "", markdown.render_suite(analyse_suite(parts)) + "\n")
+    return re.sub(r"\b\d{8}-\d{6}-", "", markdown.render(analyse_suite(parts)) + "\n")
 
 
 def figures(parts: list[RunAnalysis]) -> str:

@@ -63,6 +63,10 @@ class Compared(Exact):
     compared = (HOP.name, RATE.name)
 
 
+class OneFamily(Compared):
+    one_family = True
+
+
 class Repeated(Exact):
     """One whose headline is repeated in one process, as the phase `relay`."""
 
@@ -276,5 +280,4 @@ def planned(
 
 def analyse_cell(cell: Cell, trials: Sequence[Trial], measurement: Measurement) -> CellAnalysis:
     """The analysis of a cell from its trials alone."""
-    by_block = Observations(measurement, trials).by_block().get(cell, {})
-    return cells.analyse_cell(cell, trials, by_block, measurement)
+    return cells.analyse_cell(cell, trials, Observations(measurement, trials).values[cell], measurement)

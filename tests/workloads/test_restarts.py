@@ -19,7 +19,7 @@ from tests.support.points import ok_trial, point
 from tests.support.programs import assert_wrong
 
 UNITS, MESSAGES, EVERY, SEED = 5, 100, 10, 3
-FAILURES = expected(UNITS, MESSAGES, EVERY, SEED).failures
+FAILURES, _ = expected(UNITS, MESSAGES, EVERY, SEED)
 MS = 10**6
 # Each pass takes 100 ms, in which each unit has 100 messages: an answer takes a millisecond.
 PHASES = {"start": (MS,), "warm": (100 * MS,), "failing": (100 * MS,), "calm": (100 * MS,)}

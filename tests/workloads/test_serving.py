@@ -43,18 +43,18 @@ MARKS = {
 
 def test_figures_of_a_step() -> None:
     trial = ok_trial(FIB, {"report": REPORT, "marks": MARKS, "loads": (LOAD,)})
-    assert serving.memory_figures(trial, "measured") == {
+    assert serving.step_figures(trial, "measured") == {
         "peak_pss_bytes": 11,
         "peak_threads": 13,
         "idle_pss_bytes": 103,
         "rss_bytes": 113,
+        "engine_share_percent": pytest.approx(30),
     }
     assert serving.server_figures(trial, "measured") == {
-        **serving.memory_figures(trial, "measured"),
+        **serving.step_figures(trial, "measured"),
         "requests_per_s": 15,
         # 4 s for 30 requests in time and 10 late ones.
         "cpu_per_request_s": pytest.approx(0.1),
-        "engine_share_percent": pytest.approx(30),
     }
     assert serving.server_figures(ok_trial(FIB), "measured") == {}
 
@@ -70,8 +70,9 @@ def test_the_cold_start_of_a_server() -> None:
 
 
 def test_engines_of_older_stores_reported_cpu_time_only() -> None:
-    assert serving.engine_figures(replace(LOAD, busy_share_most=None)) == {}
-    assert serving.engine_figures(replace(LOAD, busy_share_most=0.0)) == {"engine_share_percent": 0}
+    for share, expected in ((None, {}), (0.0, {"engine_share_percent": 0})):
+        trial = ok_trial(FIB, {"loads": (replace(LOAD, busy_share_most=share),)})
+        assert serving.step_figures(trial, "measured") == expected
 
 
 def test_percentiles_in_seconds() -> None:

@@ -20,8 +20,9 @@ from ringside.workloads.base import Workload
 
 # If most of a figure is not the program's, equivalence says little about programs.
 _MOST = 0.5
-_NOISY, _BOUND = "noisy-neighbour", "generator-bound"
-_STILL_FASTER = "still-faster"
+_NOISY, _BOUND, _STILL_FASTER = "noisy-neighbour", "generator-bound", "still-faster"
+# Causes that have a warning of their own, as no diagnostic of figures explains them, by its code.
+WEAK_FLOOR, WAITING, NOT_WARM = "weak-reference", "waiting", "not-warm"
 
 
 class FirstPlace(StrEnum):
@@ -38,27 +39,14 @@ class FirstPlace(StrEnum):
     NOTHING = "nothing"
 
 
-class Confounder(StrEnum):
-    """An influence other than the program that may have decided an order, by the code of the warning that
-    explains it; implausible figures have several codes."""
-
-    IMPLAUSIBLE = "implausible"
-    FLOOR = "weak-reference"
-    ENGINE = "generator-bound"
-    ELSEWHERE = "waiting"
-    HOST = "noisy-neighbour"
-    WARM_UP = "not-warm"
-
-
 @dataclass(frozen=True, slots=True)
 class Influence:
-    """A cause that figures do not exclude. `contenders`: whom it concerns. `text`: the workload's words, or
-    what the floor is not. `codes`: of the warnings that explain it."""
+    """What else than the programs may have decided an order. `codes`: of the warnings that explain it.
+    `contenders`: whom it concerns. `text`: the workload's words, or what the floor is not."""
 
-    cause: Confounder
+    codes: tuple[str, ...]
     contenders: tuple[str, ...] = ()
     text: str = ""
-    codes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +81,9 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """`here`: the point that stands for the run, one with figures if there is one. `is_over`: the run has
-    ended; one that was cut off has no places."""
+    """`here`: the point that stands for the run, one with figures if there is one. A run that was cut off has
+    no places."""
 
-    is_over: bool
     here: Standing
     standings: tuple[Standing, ...]
 
@@ -109,7 +96,7 @@ def conclude(run: RunFigures, diagnostics: Sequence[Diagnostic], warm_ups: Seque
     here = next((each for each in preferred if each.names), None) or max(
         reversed(with_figures or preferred), key=lambda each: len(each.names)
     )
-    return Conclusion(run.is_over, here, standings)
+    return Conclusion(here, standings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,22 +125,31 @@ class _PointEvidence:
         own = tuple(name for name in ranked if run.kind(name) == kind)
         reliable = tuple(name for name in own if name not in ranking.failing) or own
         names = tuple(name for name in reliable if name not in ranking.cold) or reliable
-        others: dict[str, str] = {}
-        for name in ranked:
-            if run.kind(name) != kind:
-                others.setdefault(run.kind(name), name)
+        kinds = [each for each in dict.fromkeys(map(run.kind, ranked)) if each != kind]
+        shown, first, obstacles = self._first(names)
+        ratios = self._times_worse(names, first[0])
+        worse = {
+            name: comparison
+            for name in ratios
+            if run.is_over and name not in first
+            if (comparison := self._compare(first[0], name)) and comparison.verdict is Verdict.FASTER
+        }
         standing = Standing(
             self.point,
-            FirstPlace.ALONE,
+            shown,
             names,
-            first=names[:1],
-            ratios=self._times_worse(names, names[0]),
+            first,
+            behind={name: ratios[name] for name in worse},
+            ratios=ratios,
             cold=tuple(name for name in reliable if name not in names),
             failing=tuple(name for name in own if name not in reliable),
+            overstated=frozenset(name for name, comparison in worse.items() if comparison.overstated),
+            obstacles=obstacles,
             lacking=sum(run.kind(name) == kind for name in run.names) - len(own),
-            others=tuple(others.values()),
+            others=tuple(next(name for name in ranked if run.kind(name) == each) for each in kinds),
         )
-        return standing if len(names) == 1 else self._with_ranks(standing)
+        is_order = run.is_over and len(names) > 1
+        return dataclasses.replace(standing, influences=tuple(self._influences(standing)) if is_order else ())
 
     def _times_worse(self, names: Sequence[str], best: str) -> dict[str, Interval]:
         """How many times worse than the best the others are, the nearest first; without those that often
@@ -168,39 +164,25 @@ class _PointEvidence:
         ratios = {name: each.ratio for name, each in pairs.items() if each}
         return dict(sorted(ratios.items(), key=lambda item: item[1].estimate))
 
-    def _with_ranks(self, standing: Standing) -> Standing:
-        """The answer with verdicts and ranks. In a run that was cut off, the first place is open."""
-        names, is_over = standing.names, self.run.is_over
+    def _first(self, names: tuple[str, ...]) -> tuple[FirstPlace, tuple[str, ...], frozenset[Obstacle]]:
+        """By verdicts and ranks, the state of the first place, who may have it, and why there is no verdict
+        between these. In a run that was cut off, it is open."""
+        is_over = self.run.is_over
         known = self.run.rankings[self.run.headline.name, self.point].ranks if is_over else {}
         ranks = {name: known.get(name, (1, len(names))) for name in names}
         first = tuple(name for name in names if ranks[name][0] == 1) or names
         between = [self._compare(*pair) for pair in itertools.combinations(first, 2)]
         undecided = [each for each in between if each is None or each.verdict is Verdict.INCONCLUSIVE]
-        obstacles = frozenset(each.obstacle for each in undecided if each and each.obstacle)
         shown = FirstPlace.OPEN
-        if ranks[first[0]] == (1, 1):
+        if len(names) == 1:
+            shown = FirstPlace.ALONE
+        elif ranks[first[0]] == (1, 1):
             shown = FirstPlace.FIRST
         elif is_over and all(each is not None and each.verdict is Verdict.EQUIVALENT for each in between):
             shown = FirstPlace.SHARED
         elif is_over and all(each is None or each.obstacle for each in undecided):
             shown = FirstPlace.BARRED
-        ratios = self._times_worse(names, first[0])
-        worse = {
-            name: comparison
-            for name in ratios
-            if is_over and name not in first
-            if (comparison := self._compare(first[0], name)) and comparison.verdict is Verdict.FASTER
-        }
-        whole = dataclasses.replace(
-            standing,
-            first_place=shown,
-            first=first,
-            behind={name: ratios[name] for name in worse},
-            ratios=ratios,
-            overstated=frozenset(name for name, comparison in worse.items() if comparison.overstated),
-            obstacles=obstacles,
-        )
-        return dataclasses.replace(whole, influences=tuple(self._influences(whole)) if is_over else ())
+        return shown, first, frozenset(each.obstacle for each in undecided if each and each.obstacle)
 
     def _influences(self, standing: Standing) -> Iterator[Influence]:
         """Influences other than the programs that may have decided the first place."""
@@ -209,8 +191,7 @@ class _PointEvidence:
         codes = set(plausibility.CODES) - {plausibility.FASTER_THAN_FLOOR}
         if names := self._subjects(standing.first, *codes):
             flagged = (each.code for each in self.diagnostics if {*each.subjects} & {*names})
-            found = tuple(dict.fromkeys(code for code in flagged if code in codes))
-            yield Influence(Confounder.IMPLAUSIBLE, names, codes=found)
+            yield Influence(tuple(dict.fromkeys(code for code in flagged if code in codes)), names)
         if run.floor != best:
             over_floor = run.floor_ratios[run.headline.name, self.point].get(best)
             if influence := floor_influence(run.headline, self.point, run.floor, over_floor):
@@ -218,7 +199,7 @@ class _PointEvidence:
                 is_named = best in self._subjects((best,), *beyond)
                 yield dataclasses.replace(influence, codes=tuple(beyond if is_named else influence.codes))
         if names := self._subjects(standing.decisive, _BOUND):
-            yield Influence(Confounder.ENGINE, names, codes=(_BOUND,))
+            yield Influence((_BOUND,), names)
         for share, influence in self._shares(standing):
             # It is excluded where the next would be behind with the program's share of its figure alone.
             nearest = next(iter(standing.behind.values()), None)
@@ -236,10 +217,10 @@ class _PointEvidence:
         run, name = self.run, standing.decisive[-1]
         figures = {metric: value.estimate for metric, value in run.cell(name, self.point).metrics.items()}
         if own := run.measurement.program_share(run.headline.name, self.point, figures):
-            yield own[0], _unexplained(Confounder.ELSEWHERE, (name,), own[1])
+            yield own[0], Influence((WAITING,), (name,), own[1])
         for each in self.diagnostics:
             if each.code == _NOISY:
-                yield 1 - max(each.values.values()), Influence(Confounder.HOST, codes=(_NOISY,))
+                yield 1 - max(each.values.values()), Influence((_NOISY,))
         yield from self._warm_up(name, standing.names[0])
 
     def _warm_up(self, name: str, best: str) -> Iterator[tuple[float, Influence]]:
@@ -252,10 +233,10 @@ class _PointEvidence:
                 # Too few repeats to classify: they may go on getting faster at the same pace.
                 later = median(each.medians[len(each.medians) // 2 :])
                 share = 0.0 if each.is_long_enough else later / each.first
-                yield share, _unexplained(Confounder.WARM_UP, (name,))
+                yield share, Influence((NOT_WARM,), (name,))
         own, other = (self.run.plan.repeats_of(Cell(each, self.point)) or 1 for each in (name, best))
         if (is_repeated and own == 1 < other) or self._subjects((name,), _STILL_FASTER):
-            yield 0.0, _unexplained(Confounder.WARM_UP, (name,))
+            yield 0.0, Influence((NOT_WARM,), (name,))
         here = self._figure(name, self.point)
         if here is None or headline.unit != "ns" or not isinstance(measurement, Workload):
             return
@@ -266,7 +247,7 @@ class _PointEvidence:
             if here.estimate and measurement.work(point) > work and (value := self._figure(name, point))
         }
         if shares and (least := min(shares.values())) < 1:
-            yield least, _unexplained(Confounder.WARM_UP, (name,))
+            yield least, Influence((NOT_WARM,), (name,))
 
 
 def floor_influence(
@@ -275,24 +256,13 @@ def floor_influence(
     """A floor that is not shown to be better in this metric than a contender, whose ratio to it is given."""
     if floor is None or plausibility.floor_excess(metric, over_floor) is None:
         return None
-    return _unexplained(Confounder.FLOOR, (floor,), plausibility.no_floor(metric, floor, (point,)))
-
-
-def _unexplained(cause: Confounder, contenders: tuple[str, ...], text: str = "") -> Influence:
-    """A cause that has a warning of its own, as no diagnostic of figures explains it."""
-    return Influence(cause, contenders, text=text, codes=(cause,))
+    return Influence((WEAK_FLOOR,), (floor,), plausibility.no_floor(metric, floor, (point,)))
 
 
 def caveats(conclusion: Conclusion) -> Iterator[Diagnostic]:
     """The warnings of causes that no diagnostic of figures explains, each once."""
-    for cause in Confounder:
-        influences = [
-            influence
-            for standing in conclusion.standings
-            for influence in standing.influences
-            if influence.cause is cause and influence.codes == (cause,)
-        ]
-        if influences and cause in (Confounder.FLOOR, Confounder.ELSEWHERE, Confounder.WARM_UP):
-            names = tuple(dict.fromkeys(name for each in influences for name in each.contenders))
-            why = next((each.text for each in influences if each.text), "")
-            yield Diagnostic(str(cause), names, {"why": why})
+    influences = [each for standing in conclusion.standings for each in standing.influences]
+    for code in (WEAK_FLOOR, WAITING, NOT_WARM):
+        if own := [each for each in influences if each.codes == (code,)]:
+            names = tuple(dict.fromkeys(name for each in own for name in each.contenders))
+            yield Diagnostic(code, names, {"why": next((each.text for each in own if each.text), "")})

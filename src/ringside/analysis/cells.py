@@ -54,28 +54,22 @@ def trial_figures(trial: Trial, measurement: Measurement) -> dict[str, float]:
     if trial.outcome is not Outcome.OK:
         return {}
     figures = {name: value for name, value in measurement.figures(trial).items() if math.isfinite(value)}
-    headline, answer_s = measurement.repeated_metric, _first_answer_s(trial, measurement)
-    if answer_s is not None:
-        figures[FIRST_ANSWER.name] = answer_s
+    headline, read_ns = measurement.repeated_metric, trial.read_ns.get(measurement.repeated_phase)
+    if read_ns is not None:
+        # When the work was done for the first time, without the pauses in which the probe looked at it.
+        paused_ns = (trial.report and trial.report.paused_ns) or 0
+        figures[FIRST_ANSWER.name] = answer_s = max(0, read_ns[0] - paused_ns) / 1e9
     if headline in figures and (state := repeats_state(trial, measurement)):
         figures[headline] = state.level
         if state.since is not None:
             figures[FIRST_OVER_STEADY.name] = state.first / state.level
-            if answer_s is not None:
+            if read_ns is not None:
                 # What the probe saw between the first repeat and the last, as the program divides it.
-                first_ns, last_ns = trial.read_ns[measurement.repeated_phase]
+                first_ns, last_ns = read_ns
                 later = trial.repeats_ns(measurement.repeated_phase)[1:]
                 share = sum(later[: state.since]) / max(1, sum(later))
                 figures[STEADY_AFTER.name] = answer_s + (last_ns - first_ns) / 1e9 * share
     return figures
-
-
-def _first_answer_s(trial: Trial, measurement: Measurement) -> float | None:
-    """When the work was done for the first time, without the pauses in which the probe looked at it."""
-    if (read_ns := trial.read_ns.get(measurement.repeated_phase)) is None:
-        return None
-    paused_ns = (trial.report and trial.report.paused_ns) or 0
-    return max(0, read_ns[0] - paused_ns) / 1e9
 
 
 def repeats_state(trial: Trial, measurement: Measurement) -> SteadyState | None:

@@ -108,7 +108,7 @@ def diagnose(
         *([Diagnostic("unfinished", values=unfinished)] if is_cut_off else ()),
         *(two_sided(run.experiment, measured) if has_contract else ()),
         *noisy_neighbour(measured),
-        *_drifted(measured),
+        *drifted(measured),
         *([Diagnostic("given-order")] if "given" in run.plan.options.get("--order", ()) else ()),
         *([Diagnostic("carry-over", tuple(effects), {"effects": effects})] if effects else ()),
         *([Diagnostic("bimodal", tuple(apart), {"ratios": apart})] if apart else ()),
@@ -132,54 +132,43 @@ def references(trials: Sequence[Trial]) -> dict[str, dict[int, float]]:
     return {name: by_block for name, by_block in times_ns.items() if by_block}
 
 
-def drifted(references: Iterable[float]) -> Iterator[Diagnostic]:
-    """`drift`: the machine's speed changed between blocks."""
-    change = drift(list(references))
-    if change is not None and change > math.log1p(_DRIFT):
-        yield Diagnostic("drift", values={"share": math.expm1(change)})
-
-
-def _drifted(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
-    """Of several machines, the one whose speed changed most."""
+def drifted(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
+    """`drift`: the machine's speed changed between blocks. Of several machines, the one whose speed changed
+    most."""
     by_machine: dict[str, list[Trial]] = {}
     for trial in trials:
         by_machine.setdefault(trial.machine, []).append(trial)
-    drifts = [
-        each for own in by_machine.values() for each in drifted(references(own).get("computing", {}).values())
-    ]
-    if drifts:
-        yield max(drifts, key=lambda each: float(each.values["share"]))
+    drifts = (drift([*references(own).get("computing", {}).values()]) for own in by_machine.values())
+    most = max(filter(None, drifts), default=0.0)
+    if most > math.log1p(_DRIFT):
+        yield Diagnostic("drift", values={"share": math.expm1(most)})
 
 
 def noisy_neighbour(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
     """`noisy-neighbour`: others took CPU time that the programs should have had, or the host waited; and the
     programs that used more CPUs than one, to which that matters most."""
     reports = [trial.report for trial in trials if trial.report]
-    total = busy = stolen = own = 0
-    for report in (each for each in reports if each.cpus):
-        for cpu in report.cpus:
-            total += cpu.busy_ns + cpu.idle_ns + cpu.stolen_ns
-            busy, stolen = busy + cpu.busy_ns, stolen + cpu.stolen_ns
-        own += (report.cpu_user_ns or 0) + (report.cpu_system_ns or 0)
-        own += report.probe_shared_cpu_ns + report.driver_cpu_ns
-    shares: dict[str, float] = {}
-    if total >= _MIN_OBSERVED_NS:
-        others = max(0, busy - own) / total
-        if stolen / total > _STOLEN:
-            shares["steal"] = stolen / total
-        if others > _OTHERS:
-            shares["others"] = others
+    watched = [each for each in reports if each.cpus]
+    cpus = [cpu for each in watched for cpu in each.cpus]
+    busy, stolen = sum(cpu.busy_ns for cpu in cpus), sum(cpu.stolen_ns for cpu in cpus)
+    total = busy + stolen + sum(cpu.idle_ns for cpu in cpus)
+    own = sum((each.cpu_user_ns or 0) + (each.cpu_system_ns or 0) for each in watched)
+    own += sum(each.probe_shared_cpu_ns + each.driver_cpu_ns for each in watched)
     # Of short commands most have none.
-    observed = [report for report in reports if report.pressure and report.pressure.io_ns is not None]
-    wall = sum(report.wall_ns or 0 for report in observed)
-    pressures = [report.pressure for report in observed if report.pressure]
-    waits = {
-        "memory_pressure": sum(pressure.memory_ns or 0 for pressure in pressures),
-        "io_pressure": sum(pressure.io_ns or 0 for pressure in pressures),
+    waited = [(each.wall_ns or 0, each.pressure) for each in reports if each.pressure]
+    pressures = [(wall_ns, pressure) for wall_ns, pressure in waited if pressure.io_ns is not None]
+    wall = sum(wall_ns for wall_ns, _ in pressures)
+    parts = (
+        ("steal", stolen, total, _STOLEN),
+        ("others", max(0, busy - own), total, _OTHERS),
+        ("memory_pressure", sum(pressure.memory_ns or 0 for _, pressure in pressures), wall, _PRESSURE),
+        ("io_pressure", sum(pressure.io_ns or 0 for _, pressure in pressures), wall, _PRESSURE),
+    )
+    shares = {
+        name: min(1.0, part / whole)
+        for name, part, whole, most in parts
+        if whole >= _MIN_OBSERVED_NS and part / whole > most
     }
-    for name, waited in waits.items():
-        if wall >= _MIN_OBSERVED_NS and waited / wall > _PRESSURE:
-            shares[name] = min(1.0, waited / wall)
     if shares:
         used: dict[str, list[float]] = {}
         for trial in trials:
@@ -209,7 +198,7 @@ def _obstacles(run: RunFigures) -> Iterator[Diagnostic]:
     subjects: dict[str, list[str]] = {}
     for comparison in (each for pairs in run.comparisons.values() for each in pairs.values()):
         names = (comparison.contender, comparison.baseline)
-        nothing_failed = all(set(run.outcomes(name, comparison.point)) <= {Outcome.OK} for name in names)
+        nothing_failed = all(set(run.cell(name, comparison.point).outcomes) <= {Outcome.OK} for name in names)
         is_unobserved = comparison.obstacle is Obstacle.FAILED_BLOCKS and nothing_failed
         if comparison.obstacle in _EXPLAINED and not (
             is_unobserved and comparison.metric != run.headline.name

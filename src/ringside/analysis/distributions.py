@@ -7,17 +7,18 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean, median
+from itertools import product
+from statistics import median
 
 from ringside.analysis.figures import RunFigures, verdict_of
 from ringside.model.design import Cell, Point
-from ringside.model.results import Comparison, Description, Interval, Obstacle, Outcome, Trial, Verdict
-from ringside.probe.protocol import LoadMessage
+from ringside.model.results import Comparison, Description, Interval, Obstacle, Outcome
 from ringside.stats.interval import is_positive_finite, median_interval
 from ringside.stats.paired import log_ratios, paired_ratio
 from ringside.stats.samples import ValueCounts, between_groups, describe, is_supported, supported_levels
 from ringside.stats.sequential import ERROR_RATE
-from ringside.stats.series import MIN_FOR_STEADY_STATE, SeriesKind, steady_state
+from ringside.stats.series import MIN_FOR_STEADY_STATE as MIN_FOR_STEADY_STATE
+from ringside.stats.series import SeriesKind, steady_state
 from ringside.text import one_line
 from ringside.workloads.base import Distribution
 
@@ -46,83 +47,46 @@ class PercentileCurve:
 
 def analyse_percentiles(run: RunFigures) -> tuple[PercentileCurve, ...]:
     """The curve of each distribution and cell that has one."""
-    return tuple(
-        curve
-        for distribution in run.measurement.distributions
-        for cell, trials in run.by_cell.items()
-        if (curve := _curve(distribution, cell, trials))
-    )
+    curves = []
+    for distribution, (cell, trials) in product(run.measurement.distributions, run.by_cell.items()):
+        ok = (trial for trial in trials if trial.outcome is Outcome.OK)
+        loads = (trial.load(distribution.step, distribution.load) for trial in ok)
+        texts = (load.counts.get(distribution.histogram) for load in loads if load)
+        histograms = [ValueCounts.read(text) for text in texts if text]
+        merged = ValueCounts.merged(histograms)
+        fewest = min((histogram.total for histogram in histograms), default=0)
+        percentiles = []
+        for level in supported_levels(merged.total):
+            own = [each.percentile(level) for each in histograms] if is_supported(level, fewest) else []
+            ends = min(own, default=None), max(own, default=None)
+            percentiles.append(Percentile(level, merged.percentile(level), *ends))
+        if percentiles:
+            curves.append(PercentileCurve(distribution, cell, merged.total, tuple(percentiles)))
+    return tuple(curves)
 
 
-def _curve(distribution: Distribution, cell: Cell, trials: Sequence[Trial]) -> PercentileCurve | None:
-    histograms = []
-    for trial in trials:
-        load = trial.load(distribution.step, distribution.load)
-        if trial.outcome is Outcome.OK and load and (counts := load.counts.get(distribution.histogram)):
-            histograms.append(ValueCounts.read(counts))
-    merged = ValueCounts.merged(histograms)
-    fewest = min((histogram.total for histogram in histograms), default=0)
-    percentiles = []
-    for level in supported_levels(merged.total):
-        value = merged.percentile(level)
-        if is_supported(level, fewest):
-            each = [histogram.percentile(level) for histogram in histograms]
-            percentiles.append(Percentile(level, value, min(each), max(each)))
-        else:
-            percentiles.append(Percentile(level, value, None, None))
-    return PercentileCurve(distribution, cell, merged.total, tuple(percentiles)) if percentiles else None
-
-
-@dataclass(frozen=True, slots=True)
-class LoadTotals:
-    """Sums over the loads of a contender's measured trials: right answers in time, messages of streams,
-    requests without an answer, errors of all kinds."""
-
-    answered: int
-    messages: int
-    unfinished: int
-    errors: int
-
-
-def load_totals(run: RunFigures) -> dict[str, LoadTotals]:
-    """The totals by contender; warm-ups do not count."""
-    loads: dict[str, list[LoadMessage]] = {}
+def load_totals(run: RunFigures) -> dict[str, Counter[str]]:
+    """By contender the sums over the loads of its measured trials: right answers in time (`answered`),
+    `messages` of streams, requests without an answer (`unfinished`), `errors` of all kinds."""
+    totals: dict[str, Counter[str]] = {}
     for trial in run.trials:
-        loads.setdefault(trial.cell.contender, []).extend(trial.loads if trial.block > 0 else ())
-    return {
-        name: LoadTotals(
-            answered=sum(load.requests for load in each),
-            messages=sum(load.messages for load in each),
-            unfinished=sum(load.unfinished for load in each),
-            errors=sum(sum(load.errors.values()) for load in each),
-        )
-        for name, each in loads.items()
-    }
+        own = totals.setdefault(trial.cell.contender, Counter())
+        for load in trial.loads if trial.block > 0 else ():
+            own.update(answered=load.requests, messages=load.messages, unfinished=load.unfinished)
+            own.update(errors=sum(load.errors.values()))
+    return totals
 
 
-@dataclass(frozen=True, slots=True)
-class ExecutionAnalysis:
-    """`descriptions`: of the headline of each cell that has figures, in the order of the points; `walls`: of
-    its wall time. `means`: of each metric of these cells."""
-
-    descriptions: Mapping[Cell, Description]
-    walls: Mapping[Cell, Description]
-    means: Mapping[Cell, Mapping[str, float]]
+def description(run: RunFigures, cell: Cell, metric: str) -> Description | None:
+    """The values of a metric of a cell; None without any."""
+    values = run.cells[cell].values(metric)
+    return describe(list(values.values())) if values else None
 
 
-def analyse_executions(run: RunFigures) -> ExecutionAnalysis:
-    headline = run.headline.name
-    by_block = {cell: each.by_block for cell, each in run.cells.items() if each.values(headline)}
-    return ExecutionAnalysis(
-        descriptions={cell: describe(list(values[headline].values())) for cell, values in by_block.items()},
-        walls={
-            cell: describe([*each["wall_s"].values()]) for cell, each in by_block.items() if "wall_s" in each
-        },
-        means={
-            cell: {name: fmean(each.values()) for name, each in values.items() if each}
-            for cell, values in by_block.items()
-        },
-    )
+def descriptions(run: RunFigures) -> dict[Cell, Description]:
+    """Those of the headline of each cell that has figures, in the order of the points."""
+    every = ((cell, description(run, cell, run.headline.name)) for cell in run.cells)
+    return {cell: each for cell, each in every if each}
 
 
 def over_points(
@@ -136,13 +100,9 @@ def over_points(
         if not (ratio := paired_ratio(upper, lower, 1 - ERROR_RATE / (tests or len(others)))):
             continue
         obstacle = Obstacle.TOO_FEW_BLOCKS if ratio.low is None else None
-        verdict = Verdict.INCONCLUSIVE if obstacle else verdict_of(ratio, metric, run.experiment.margin)
+        verdict = verdict_of(ratio, metric, run.experiment.margin)
         above, below = (one_line(run.label(each)) for each in (point, base))
         yield Comparison(point, metric.name, above, below, ratio, verdict, 1.0, obstacle)
-
-
-# With fewer repeats in one process no steady state can be detected.
-REPEATS_FOR_STEADY_STATE = MIN_FOR_STEADY_STATE
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,30 +134,26 @@ def analyse_warm_ups(run: RunFigures) -> tuple[WarmUp, ...]:
     """The warm-up of each cell whose work was repeated in one process."""
     warm_ups = []
     for cell, trials in run.by_cell.items():
-        repeats = [run.measurement.repeats_of(trial) for trial in trials if trial.outcome is Outcome.OK]
-        if series := tuple(each for each in repeats if each):
-            warm_ups.append(_warm_up(cell, series))
+        repeats = (run.measurement.repeats_of(trial) for trial in trials if trial.outcome is Outcome.OK)
+        if not (series := tuple(filter(None, repeats))):
+            continue
+        # A program may report a time of 0, which has no logarithm.
+        usable = [each for each in series if all(map(is_positive_finite, each))]
+        states = [state for each in usable if (state := steady_state(each))]
+        steady = [state.steady for state in states if state.steady is not None]
+        since = [state.since + 1 for state in states if state.since is not None]
+        places = range(max(map(len, series)))
+        warm_up = WarmUp(
+            cell=cell,
+            series=series,
+            medians=tuple(median(each[place] for each in series if place < len(each)) for place in places),
+            first=median(each[0] for each in series),
+            steady=median(steady) if steady else None,
+            since=round(median(since)) if since else None,
+            kinds=Counter(state.kind for state in states),
+        )
+        warm_ups.append(warm_up)
     return tuple(warm_ups)
-
-
-def _warm_up(cell: Cell, series: tuple[tuple[float, ...], ...]) -> WarmUp:
-    # A program may report a time of 0, which has no logarithm.
-    usable = [each for each in series if all(map(is_positive_finite, each))]
-    states = [state for each in usable if (state := steady_state(each))]
-    steady = [state.steady for state in states if state.steady is not None]
-    since = [state.since + 1 for state in states if state.since is not None]
-    longest = max(map(len, series))
-    return WarmUp(
-        cell=cell,
-        series=series,
-        medians=tuple(
-            median(each[place] for each in series if place < len(each)) for place in range(longest)
-        ),
-        first=median(each[0] for each in series),
-        steady=median(steady) if steady else None,
-        since=round(median(since)) if since else None,
-        kinds=Counter(state.kind for state in states),
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,9 +172,8 @@ class MachineRow:
 
 @dataclass(frozen=True, slots=True)
 class MachineAnalysis:
-    """The machines, by name, the blocks of each, and the rows of all cells."""
+    """The number of blocks of each machine, by name, and the rows of all cells."""
 
-    names: tuple[str, ...]
     blocks: Mapping[str, int]
     rows: tuple[MachineRow, ...]
 
@@ -256,4 +211,4 @@ def analyse_machines(run: RunFigures) -> MachineAnalysis | None:
         machine: len({block for (block, _), place in places.items() if place == machine and block > 0})
         for machine in machines
     }
-    return MachineAnalysis(machines, blocks, tuple(rows))
+    return MachineAnalysis(blocks, tuple(rows))

@@ -7,10 +7,11 @@ import dataclasses
 import functools
 import itertools
 import math
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist, median
-from typing import get_args
+from typing import NamedTuple, get_args
 
 from ringside.analysis.cells import MAX_FAILED_SHARE, repeats_state, trial_figures
 from ringside.model.catalogue import ContenderClass
@@ -19,14 +20,13 @@ from ringside.model.results import REPEATABLE, Comparison, Interval, Obstacle, O
 from ringside.stats import sequential
 from ringside.stats.carry_over import MEMORY, CarryOver, carry_over
 from ringside.stats.decisions import ComparisonTests, Decision, has_no_resolution, rank_intervals
-from ringside.stats.interval import CONFIDENCE, MIN_BLOCKS, exponential
+from ringside.stats.interval import CONFIDENCE, exponential
+from ringside.stats.interval import MIN_BLOCKS as MIN_BLOCKS
 from ringside.stats.paired import differences, logarithms
 from ringside.stats.samples import MergedPercentile, ValueCounts, independent_ratio, is_supported
 from ringside.stats.series import SeriesKind
 from ringside.workloads.base import Measurement
 
-# With fewer blocks there is no verdict.
-BLOCKS_FOR_VERDICT = MIN_BLOCKS
 # If more trials than this reach no steady state, noise may only look like one in the others.
 _MAX_UNSTEADY_SHARE = 0.5
 
@@ -65,7 +65,7 @@ class Observations:
 
     def __init__(self, measurement: Measurement, trials: Iterable[Trial] = ()) -> None:
         self._measurement = measurement
-        self.values: dict[tuple[str, Cell], dict[int, float]] = {}
+        self.values: defaultdict[Cell, dict[str, dict[int, float]]] = defaultdict(dict)
         self._histograms: dict[tuple[str, Cell], dict[int, str]] = {}
         self._percentiles: dict[tuple[str, Cell], MergedPercentile] = {}
         # Percentiles for which some block has too few requests.
@@ -93,7 +93,7 @@ class Observations:
         if (state := repeats_state(trial, self._measurement)) and state.since is None:
             self.unsteady.setdefault(cell, {})[block] = state.kind
         for name, value in trial_figures(trial, self._measurement).items():
-            self.values.setdefault((name, cell), {})[block] = value
+            self.values[cell].setdefault(name, {})[block] = value
             step, load_name, histogram, level = self._measurement.percentiles.get(name, ("", "", "", 0.0))
             load = trial.load(step, load_name)
             if load and (summary := load.latency(histogram)) and (counts := load.counts.get(histogram)):
@@ -104,7 +104,7 @@ class Observations:
     def percentile(self, metric: str, cell: Cell) -> MergedPercentile | None:
         """A high percentile of the requests of all blocks together. None if every block has twice the
         requests that its own percentile needs: with fewer, it is low by 1 % or more."""
-        blocks, values = self._histograms.get((metric, cell), {}), self.values.get((metric, cell), {})
+        blocks, values = self._histograms.get((metric, cell), {}), self.values[cell].get(metric, {})
         if metric not in self._merged or not blocks or len(blocks) < len(values):
             return None
         known = self._percentiles.get((metric, cell))
@@ -119,7 +119,7 @@ class Observations:
         their order is unknown."""
         if len({each[:3] for each in self._order}) < len(self._order):
             return None
-        logs = {cell: logarithms(values) for (name, cell), values in self.values.items() if name == metric}
+        logs = {cell: logarithms(own[metric]) for cell, own in self.values.items() if metric in own}
         levels = {cell: median(values.values()) for cell, values in logs.items() if values}
         sequences: dict[str, list[tuple[str, tuple[int, Cell], float | None]]] = {}
         for machine, block, _, cell in sorted(self._order, key=lambda each: each[:3]):
@@ -133,16 +133,9 @@ class Observations:
             sequence.append((cell.contender, key, None if value is None else value - levels[cell]))
         return carry_over(sequences.values(), memory)
 
-    def by_block(self) -> dict[Cell, dict[str, Mapping[int, float]]]:
-        """The values of each cell by metric and block."""
-        by_block: dict[Cell, dict[str, Mapping[int, float]]] = {}
-        for (name, cell), values in self.values.items():
-            by_block.setdefault(cell, {})[name] = values
-        return by_block
-
     def failures(self, metric: str, cell: Cell) -> int:
         """The number of blocks of a cell that gave no value."""
-        return len(self.attempted.get(cell, ())) - len(self.values.get((metric, cell), {}))
+        return len(self.attempted.get(cell, ())) - len(self.values[cell].get(metric, {}))
 
     def failed_share(self, metric: str, cell: Cell) -> float:
         """The share of the blocks of a cell that gave no value."""
@@ -164,57 +157,90 @@ class Observations:
         return Obstacle.WARMING_UP if still_falls else Obstacle.NO_STEADY_STATE
 
 
-class Examination:
-    """All comparisons that are shown, and all of pairs inside a class, at all points in some metrics: one
-    family with one error rate; the answer is about its first metric. `classes`: the names of each class; the
-    first with two contenders is ranked first. The observations grow from look to look, by whole blocks."""
+class Family(NamedTuple):
+    """Comparisons that share an error rate, and their tests."""
+
+    keys: Sequence[_Key]
+    tests: ComparisonTests[_Key]
+
+
+class RunExamination:
+    """The comparisons of a run that are shown, and all of pairs inside a class. Those in its headline decide
+    when it ends: at all points they share one error rate, with those in all `metrics` where the workload's
+    are one family (`confirmatory`). Each other metric has an error rate of its own; a run in progress does
+    without (`exploratory`). `classes`: the names of each class [default: all are one]; the first with two
+    contenders is ranked first. `blocks`: how many have been added."""
 
     def __init__(
         self,
         experiment: Experiment,
-        metrics: Sequence[Metric],
+        measurement: Measurement,
         points: Sequence[Point],
-        observations: Observations,
-        classes: Sequence[Sequence[str]],
+        classes: Sequence[Sequence[str]] | None = None,
+        *,
+        exploratory: bool = False,
     ) -> None:
-        self._metrics = metrics
-        self._points = points
-        self._observations = observations
+        self.metrics = tuple(map(measurement.metric, measurement.shown(experiment)))
+        self.confirmatory = self.metrics if measurement.one_family else self.metrics[:1]
+        self.observations = Observations(measurement)
+        self.blocks = 0
+        self._experiment, self._points = experiment, points
         self._shown_pairs = shown_pairs(experiment)
+        classes = classes or [experiment.contenders]
         self._rivals = next((names for names in classes if len(names) > 1), ())
         inside = [pair for names in classes for pair in itertools.combinations(names, 2)]
         # Each once, in whatever order it is asked for.
-        pairs = {frozenset(pair): pair for pair in (*inside, *compared_pairs(experiment))}
-        self._keys: tuple[_Key, ...] = tuple(
-            (metric.name, point, *pair) for metric in metrics for point in points for pair in pairs.values()
-        )
-        self._tests: ComparisonTests[_Key] = ComparisonTests(experiment.margin)
-        self._margin = math.log1p(experiment.margin)
+        pairs = {frozenset(pair): pair for pair in (*inside, *compared_pairs(experiment))}.values()
+        self._families: list[Family] = []
+        self._family_of: dict[str, Family] = {}
+        others = self.metrics[len(self.confirmatory) :] if exploratory else ()
+        for metrics in (self.confirmatory, *((metric,) for metric in others)):
+            each = itertools.product([metric.name for metric in metrics], points, pairs)
+            keys = [(metric, point, *pair) for metric, point, pair in each]
+            self._families.append(Family(keys, ComparisonTests(experiment.margin)))
+            self._family_of |= {metric.name: self._families[-1] for metric in metrics}
         self._logs: dict[_Key, dict[int, float]] = {}
         self._decisions: dict[_Key, Decision] = {}
-        self._carry_over = functools.cache(observations.carry_over)
+        self._carry_over = functools.cache(self.observations.carry_over)
         self._confidence = nominal_confidence(experiment)
         planned = sequential.planned_looks(experiment.blocks) if experiment.until_decided else []
-        self._levels = {look.blocks: look for look in planned}
-        self._most_blocks = experiment.blocks
+        self._looks = {look.blocks: look for look in planned}
+        # The cells of what more blocks could decide, since the first look.
         self._open: set[Cell] | None = None
+        self._is_over = False
+
+    def add_block(self, trials: Iterable[Trial]) -> bool:
+        """Count the trials of the next whole block, and take the look that is planned after it; False where
+        there is none."""
+        for trial in trials:
+            self.observations.add(trial)
+        self.blocks += 1
+        return self.look(self.blocks)
 
     def look(self, blocks: int) -> bool:
         """Take the look that is planned after so many blocks; False where there is none."""
-        if blocks in self._levels:
-            self._examine(self._levels[blocks])
-        return blocks in self._levels
+        if blocks in self._looks:
+            self._examine(self._looks[blocks])
+        return blocks in self._looks
 
-    def last_look(self, blocks: int) -> None:
-        """Take the look at a run that is over."""
-        self._examine(sequential.last_look(blocks))
+    def conclude(self, rest: Iterable[Trial], *, is_over: bool) -> None:
+        """Settle all comparisons. `rest`: the trials of blocks that are not whole. `is_over`: the run has
+        ended, so what is not decided stays so."""
+        self._is_over = is_over
+        if is_over:
+            # The last look, whatever earlier ones had shown, may spend all that they did not.
+            self._examine(sequential.Look(self.blocks, sequential.ERROR_RATE))
+        for trial in rest:
+            self.observations.add(trial)
+        self._settle()
 
     def _examine(self, look: sequential.Look) -> None:
-        self.conclude()
-        self._tests.examine(self._logs, look)
-        shown = itertools.product(self._metrics, self._points, self._shown_pairs)
+        self._settle()
+        for keys, tests in self._families:
+            tests.examine({key: self._logs[key] for key in keys if key in self._logs}, look)
+        shown = itertools.product(self.confirmatory, self._points, self._shown_pairs)
         rivals = (
-            (self._metrics[0], point, pair)
+            (self.metrics[0], point, pair)
             for point in self._points
             for pair in itertools.combinations(self._candidates(point), 2)
         )
@@ -229,7 +255,7 @@ class Examination:
         """The contenders that may be first in the first metric, because none is shown to be better."""
 
         def is_behind(name: str, other: str) -> bool:
-            comparison = self.comparison(self._metrics[0], point, name, other)
+            comparison = self._judged(self.metrics[0], point, name, other)
             return comparison is not None and comparison.verdict is Verdict.SLOWER
 
         names = self._rivals
@@ -237,23 +263,23 @@ class Examination:
 
     def _is_open(self, metric: Metric, point: Point, pair: tuple[str, str]) -> bool:
         """Whether more blocks could decide a pair."""
-        comparison = self.comparison(metric, point, *pair)
-        is_left_out = any(Cell(name, point) in self._observations.left_out for name in pair)
+        comparison = self._judged(metric, point, *pair)
+        is_left_out = any(Cell(name, point) in self.observations.left_out for name in pair)
         if comparison is None or comparison.verdict is not Verdict.INCONCLUSIVE or is_left_out:
             return False
         if comparison.obstacle is Obstacle.FAILED_BLOCKS:
             # One failure is a large share of few blocks, but may be a small share of all.
-            failures = (self._observations.failures(metric.name, Cell(name, point)) for name in pair)
-            return max(failures) <= MAX_FAILED_SHARE * self._most_blocks
+            failures = (self.observations.failures(metric.name, Cell(name, point)) for name in pair)
+            return max(failures) <= MAX_FAILED_SHARE * self._experiment.blocks
         return comparison.obstacle in (None, Obstacle.CARRY_OVER)
 
-    def conclude(self) -> None:
+    def _settle(self) -> None:
         """Settle the ratios with all observations."""
-        values = self._observations.values
+        values = self.observations.values
         # Once for each cell, not for each of its pairs.
-        logs_of = functools.cache(lambda metric, cell: logarithms(values.get((metric, cell), {})))
+        logs_of = functools.cache(lambda metric, cell: logarithms(values[cell].get(metric, {})))
         self._logs = {}
-        for key in self._keys:
+        for key in (key for family in self._families for key in family.keys):
             metric, point, numerator, denominator = key
             if logs := differences(
                 logs_of(metric, Cell(numerator, point)), logs_of(metric, Cell(denominator, point))
@@ -261,36 +287,46 @@ class Examination:
                 self._logs[key] = logs
         # Computed on demand, because most looks are followed by another, which needs no intervals.
         self._decisions = {}
-        self._carry_over = functools.cache(self._observations.carry_over)
+        self._carry_over = functools.cache(self.observations.carry_over)
 
-    def comparison(
-        self, metric: Metric, point: Point, contender: str, baseline: str, *, is_over: bool = True
-    ) -> Comparison | None:
-        """The comparison of a pair, in either order; None without a block in common. `is_over`: the run has
-        ended, so what is not decided stays so."""
+    def comparison(self, metric: Metric, point: Point, contender: str, baseline: str) -> Comparison | None:
+        """The comparison of a pair, in either order; None without a block in common. A ratio is marked as
+        overstated where no more blocks were made once the headline was decided."""
+        comparison, of = self._judged(metric, point, contender, baseline), self._experiment
+        if comparison is None:
+            return None
+        is_early = metric in self.confirmatory and of.until_decided and comparison.ratio.n < of.blocks
+        if is_early and comparison.verdict in (Verdict.FASTER, Verdict.SLOWER):
+            return dataclasses.replace(comparison, overstated=sequential.is_overstated(comparison.ratio))
+        if not self._is_over and comparison.verdict is Verdict.INCONCLUSIVE and not comparison.obstacle:
+            return dataclasses.replace(comparison, obstacle=Obstacle.UNFINISHED, blocks_needed=None)
+        return comparison
+
+    def _judged(self, metric: Metric, point: Point, contender: str, baseline: str) -> Comparison | None:
+        """The comparison as if the run had ended."""
         key, turned = (metric.name, point, contender, baseline), (metric.name, point, baseline, contender)
         if is_turned := turned in self._logs:
             key = turned
         if key not in self._logs:
             return None
-        logs = self._logs[key]
+        logs, tests = self._logs[key], self._family_of[metric.name].tests
         if key not in self._decisions:
             decided = self._of_percentiles(metric, point, *key[2:])
-            self._decisions[key] = decided or self._tests.decision(key, logs, self._confidence)
+            self._decisions[key] = decided or tests.decision(key, logs, self._confidence)
         decision = self._decisions[key]
         ratio = decision.ratio.inverse if is_turned else decision.ratio
         is_larger = (decision.direction > 0) != is_turned
         is_slower = is_larger == metric.smaller_is_better
         better, worse = (baseline, contender) if is_slower else (contender, baseline)
         of_better, obstacle = (
-            self._observations.obstacle(metric.name, Cell(name, point)) for name in (better, worse)
+            self.observations.obstacle(metric.name, Cell(name, point)) for name in (better, worse)
         )
         # A contender that is better while it still warms up only gets further ahead.
         if not decision.direction or of_better is not Obstacle.WARMING_UP:
             obstacle = obstacle or of_better
         if obstacle is Obstacle.TOO_FEW_REQUESTS:
             ratio = Interval(ratio.estimate, None, None, ratio.n)
-        # More than `BLOCKS_FOR_VERDICT` where the interval is that of a run with interim looks.
+        # More than `MIN_BLOCKS` where the interval is that of a run with interim looks.
         if obstacle is None and ratio.low is None:
             obstacle = Obstacle.TOO_FEW_BLOCKS
         if obstacle is None and has_no_resolution(logs):
@@ -304,22 +340,10 @@ class Examination:
             verdict = Verdict.SLOWER if is_slower else Verdict.FASTER
         elif obstacle is None and decision.equivalent:
             verdict = Verdict.EQUIVALENT
-        elif obstacle is None and is_over:
-            needed = decision.blocks_needed
         elif obstacle is None:
-            obstacle = Obstacle.UNFINISHED
-        return Comparison(
-            point,
-            metric.name,
-            contender,
-            baseline,
-            ratio,
-            verdict,
-            decision.p,
-            obstacle,
-            needed,
-            contradicted,
-        )
+            needed = decision.blocks_needed
+        pair = (point, metric.name, contender, baseline)
+        return Comparison(*pair, ratio, verdict, decision.p, obstacle, needed, contradicted)
 
     def _may_be_carried_over(self, key: _Key, decision: Decision) -> bool:
         """Whether the effects of earlier trials may explain a difference, if nearly all of them lasted."""
@@ -339,16 +363,17 @@ class Examination:
         """The decision by percentiles of all requests: a difference if the interval excludes 1 at the error
         rate divided by the number of comparisons. None where the store has no requests."""
         names = (numerator, denominator)
-        above, below = (self._observations.percentile(metric.name, Cell(name, point)) for name in names)
+        above, below = (self.observations.percentile(metric.name, Cell(name, point)) for name in names)
         if above is None or below is None or min(above.blocks, below.blocks) < MIN_BLOCKS:
             return None
         error_rate = 1 - self._confidence
         ratio, strict = (
             independent_ratio(above.interval(confidence), below.interval(confidence))
-            for confidence in (self._confidence, 1 - error_rate / len(self._keys))
+            for confidence in (self._confidence, 1 - error_rate / len(self._family_of[metric.name].keys))
         )
         direction = ((strict.low or 0) > 0) - ((strict.high or 0) < 0)
-        is_inside = max(abs(end or math.inf) for end in (ratio.low, ratio.high)) < self._margin
+        farthest = max(abs(end or math.inf) for end in (ratio.low, ratio.high))
+        is_inside = farthest < math.log1p(self._experiment.margin)
         return Decision(exponential(ratio), error_rate if direction else 1.0, direction, is_inside)
 
     def is_needed(self, cell: Cell) -> bool:
@@ -360,78 +385,6 @@ class Examination:
         """Whether the last look decided the first place and all shown comparisons; False if nothing is
         compared, or before a look."""
         return self._open is not None and not self._open and bool(self._shown_pairs)
-
-
-class RunExamination:
-    """All comparisons of a run. Those in its headline decide when it ends: at all points they share one error
-    rate, with those in all `metrics` where the workload's are one family (`confirmatory`). Each other metric
-    has an error rate of its own; a run in progress does without (`exploratory`). `classes`: the names of each
-    class [default: all are one]. `blocks`: how many have been added."""
-
-    def __init__(
-        self,
-        experiment: Experiment,
-        measurement: Measurement,
-        points: Sequence[Point],
-        classes: Sequence[Sequence[str]] | None = None,
-        *,
-        exploratory: bool = False,
-    ) -> None:
-        self.metrics = tuple(map(measurement.metric, measurement.shown(experiment)))
-        self.confirmatory = self.metrics if measurement.one_family else self.metrics[:1]
-        self.observations = Observations(measurement)
-        self.blocks = 0
-        self._experiment = experiment
-        self._points = points
-        self._families: dict[str, Examination] = {}
-        others = self.metrics[len(self.confirmatory) :] if exploratory else ()
-        for metrics in (self.confirmatory, *((metric,) for metric in others)):
-            of = (experiment, metrics, points, self.observations, classes or [experiment.contenders])
-            self._families |= dict.fromkeys([metric.name for metric in metrics], Examination(*of))
-        self._headline = self._families[self.metrics[0].name]
-        self._is_over = False
-
-    def add_block(self, trials: Iterable[Trial]) -> bool:
-        """Count the trials of the next whole block, and take the look that is planned after it; False where
-        there is none."""
-        for trial in trials:
-            self.observations.add(trial)
-        self.blocks += 1
-        are_looks = [family.look(self.blocks) for family in {*self._families.values()}]
-        return any(are_looks)
-
-    def is_needed(self, cell: Cell) -> bool:
-        """Whether a comparison of this cell was open at the last look."""
-        return self._headline.is_needed(cell)
-
-    @property
-    def is_decided(self) -> bool:
-        """Whether no comparison was open at the last look; False where there is none, or no look yet."""
-        return self._headline.is_decided
-
-    def conclude(self, rest: Iterable[Trial], *, is_over: bool) -> None:
-        """Settle all comparisons. `rest`: the trials of blocks that are not whole. `is_over`: the run has
-        ended, so what is not decided stays so."""
-        self._is_over = is_over
-        families = {*self._families.values()}
-        for family in families if is_over else ():
-            family.last_look(self.blocks)
-        for trial in rest:
-            self.observations.add(trial)
-        for family in families:
-            family.conclude()
-
-    def comparison(self, metric: Metric, point: Point, contender: str, baseline: str) -> Comparison | None:
-        """The comparison of a pair, None without a block in common. A ratio is marked as overstated where no
-        more blocks were made once the headline was decided."""
-        examination, of = self._families[metric.name], self._experiment
-        comparison = examination.comparison(metric, point, contender, baseline, is_over=self._is_over)
-        if comparison is None or metric not in self.confirmatory or not of.until_decided:
-            return comparison
-        is_different = comparison.verdict in (Verdict.FASTER, Verdict.SLOWER)
-        if not is_different or comparison.ratio.n >= of.blocks:
-            return comparison
-        return dataclasses.replace(comparison, overstated=sequential.is_overstated(comparison.ratio))
 
 
 def by_class(experiment: Experiment, kind: Callable[[str], ContenderClass]) -> list[list[str]]:

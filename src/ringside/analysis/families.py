@@ -7,7 +7,8 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ringside.analysis.answers import Confounder, floor_influence
+from ringside.analysis.answers import WEAK_FLOOR, floor_influence
+from ringside.analysis.plausibility import BEYOND
 from ringside.analysis.run import RunAnalysis
 from ringside.model.catalogue import Question, QuestionFigure
 from ringside.model.design import Cell, Metric, Point
@@ -16,27 +17,20 @@ from ringside.stats.paired import paired_ratio
 
 
 @dataclass(frozen=True, slots=True)
-class ModelFamily:
-    """The contenders of a family that have a figure, the best median first."""
-
-    name: str
-    members: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class FamilyStanding:
     """The figures of the ranked class at a point: of a metric, or how many times better it is there than at
-    another point (`over`), without an order. `families`: the one with the best figure first. `first`: the
-    contenders that may be first, the best first. `ahead`: pairs of families of two of which each contender of
-    one is shown to be better than each of the other. `unknown`: contenders with a figure but no family.
-    `others`: of another class, except the floor. `lacking`: without a figure."""
+    another point (`over`), without an order. `families`: by name, their contenders with a figure, the best
+    first in both. `first`: the contenders that may be first, the best first. `ahead`: pairs of families of
+    two of which each contender of one is shown to be better than each of the other. `unknown`: contenders
+    with a figure but no family. `others`: of another class, except the floor. `lacking`: without a
+    figure."""
 
     analysis: RunAnalysis
     metric: Metric
     point: Point
     over: Point | None
     values: Mapping[str, Interval]
-    families: tuple[ModelFamily, ...]
+    families: Mapping[str, tuple[str, ...]]
     first: tuple[str, ...]
     ahead: frozenset[tuple[str, str]] = frozenset()
     unknown: tuple[str, ...] = ()
@@ -46,12 +40,12 @@ class FamilyStanding:
 
     @property
     def best(self) -> str:
-        return self.families[0].members[0]
+        return self.contenders[0]
 
     @property
     def contenders(self) -> tuple[str, ...]:
         """The contenders of known families, family by family."""
-        return tuple(name for family in self.families for name in family.members)
+        return tuple(name for members in self.families.values() for name in members)
 
     @property
     def is_certain(self) -> bool:
@@ -66,7 +60,7 @@ class FamilyStanding:
         floor = floor_influence(self.metric, self.point, self.analysis.floor, over_floor.get(self.best))
         here = (each for each in self.analysis.conclusion.standings if each.point == self.point)
         others = (each for standing in here for each in standing.influences)
-        causes = (floor, *(each for each in others if each.cause is not Confounder.FLOOR))
+        causes = (floor, *(each for each in others if not {*each.codes} & {WEAK_FLOOR, *BEYOND}))
         return list(dict.fromkeys(code for cause in causes if cause for code in cause.codes))
 
     @property
@@ -108,27 +102,25 @@ def by_family(
     unknown = members.pop("", [])
     if not members:
         return None
-    families = tuple(ModelFamily(name, tuple(names)) for name, names in members.items())
     # Neither runs that were cut off nor gains have places.
-    ranks = ranking.ranks if analysis.conclusion.is_over and over is None else {}
+    ranks = ranking.ranks if analysis.is_over and over is None else {}
 
-    def is_ahead(one: ModelFamily, other: ModelFamily) -> bool:
+    def is_ahead(one: str, other: str) -> bool:
         return all(
             a in ranks and b in ranks and ranks[a][1] < ranks[b][0]
-            for a, b in itertools.product(one.members, other.members)
+            for a, b in itertools.product(members[one], members[other])
         )
 
-    several = [family for family in families if len(family.members) > 1]
-    pairs = itertools.permutations(several, 2)
+    several = [family for family, names in members.items() if len(names) > 1]
     return FamilyStanding(
         analysis,
         metric,
         point,
         over,
         values,
-        families,
+        {family: tuple(names) for family, names in members.items()},
         tuple(name for name in own if ranks.get(name, (1, 1))[0] == 1),
-        frozenset((one.name, other.name) for one, other in pairs if is_ahead(one, other)),
+        frozenset(pair for pair in itertools.permutations(several, 2) if is_ahead(*pair)),
         tuple(unknown),
         tuple(name for name in ranked if name not in own),
         tuple(name for name in analysis.names if name not in values),

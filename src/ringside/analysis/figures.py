@@ -55,14 +55,14 @@ class RunFigures:
         self.examination = examination.judge_trials(
             self.experiment, self.measurement, self.points, self.trials, self._classes, is_over=self.is_over
         )
-        by_block = self.examination.observations.by_block()
+        observations = self.examination.observations
         self.cells: Mapping[Cell, CellAnalysis] = {
             cell: analyse_cell(
                 cell,
                 self.by_cell.get(cell, []),
-                by_block.get(cell, {}),
+                observations.values[cell],
                 self.measurement,
-                partial(self.examination.observations.percentile, cell=cell),
+                partial(observations.percentile, cell=cell),
             )
             for cell in cells
         }
@@ -79,11 +79,6 @@ class RunFigures:
     def is_over(self) -> bool:
         """Whether the run has ended; one that is in progress or was cut off has not."""
         return self.run.ended_at is not None
-
-    @property
-    def confirmatory(self) -> int:
-        """How many metrics share the error rate of the headline; each other metric has its own."""
-        return len(self.examination.confirmatory)
 
     @property
     def blocks_done(self) -> int:
@@ -147,16 +142,14 @@ class RunFigures:
         for point, name in names.items():
             alike = [other for other in self.points if names[other] == name]
             factors = varying_factors(alike) if len(alike) > 1 else ()
-            labels[point] = ", ".join(filter(None, (name, self._said(point, factors))))
+            # In words, without those that the experiment leaves at their defaults there.
+            own = [each for each in factors if each in self.experiment.entry_of(point)[0]]
+            said = self.measurement.label(point, own or factors) if factors else ""
+            labels[point] = ", ".join(filter(None, (name, said)))
         if len(self.points) == 1 and not labels[self.points[0]]:
             labels[self.points[0]] = self.conditions or self.measurement.title
         is_clear = len({*labels.values()} - {""}) == len(labels)
         return labels if is_clear else {point: point.label(self.varying) for point in self.points}
-
-    def _said(self, point: Point, factors: Sequence[str]) -> str:
-        """These factors in words, without those that the experiment leaves at their defaults there."""
-        own = [name for name in factors if name in self.experiment.entry_of(point)[0]]
-        return self.measurement.label(point, own or factors) if factors else ""
 
     def label(self, point: Point) -> str:
         """A point by its name, else by the factors that vary, in words. A single point: by the factors that
@@ -181,21 +174,11 @@ class RunFigures:
     def cell(self, contender: str, point: Point) -> CellAnalysis:
         return self.cells[Cell(contender, point)]
 
-    def outcomes(self, contender: str, point: Point) -> Mapping[Outcome, int]:
-        """How many trials of a cell had each outcome."""
-        return self.cell(contender, point).outcomes
-
-    def failed_share(self, metric: str, cell: Cell) -> float:
-        """The share of the blocks of a cell that gave no value of the metric."""
-        return self.examination.observations.failed_share(metric, cell)
-
     def values(self, metric: str, contender: str, point: Point) -> Mapping[int, float]:
         """A metric of a cell by block; empty where it has no figures, or where so many blocks failed that
         there are no verdicts."""
-        cell = Cell(contender, point)
-        if self.failed_share(metric, cell) > MAX_FAILED_SHARE:
-            return {}
-        return self.cells[cell].values(metric)
+        failed_share = self.examination.observations.failed_share(metric, Cell(contender, point))
+        return {} if failed_share > MAX_FAILED_SHARE else self.cell(contender, point).values(metric)
 
     def ratio(self, metric: str, numerator: Cell, denominator: Cell) -> Interval | None:
         """The ratio of two cells from pairs inside blocks, without a verdict."""
@@ -264,28 +247,24 @@ class RunFigures:
             for point in self.points
         }
 
-    @cached_property
-    def behind_best(self) -> Mapping[Point, Mapping[str, Interval]]:
-        """By point, how many times worse each contender's headline is than the best of the baseline's class,
-        without contenders that failed too often and are not worse."""
-        ratios: dict[Point, dict[str, Interval]] = {}
-        for point in self.points:
-            ranking = self.rankings[self.headline.name, point]
-            best, *names = ranking.order
-            ratios[point] = {}
-            for name in names:
-                pair = (name, best) if self.headline.smaller_is_better else (best, name)
-                ratio = self.ratio(self.headline.name, *(Cell(each, point) for each in pair))
-                if ratio is not None and (ratio.estimate >= 1 or name not in ranking.failing):
-                    ratios[point][name] = ratio
-        return ratios
+    def behind_best(self, name: str, point: Point) -> float | None:
+        """How many times worse the headline of a contender is than that of the best of the baseline's class;
+        None without a figure, and of one that failed too often and is not behind it."""
+        headline, ranking = self.headline, self.rankings[self.headline.name, point]
+        best = ranking.order[0]
+        if name == best:
+            return 1.0 if headline.name in self.cell(name, point).metrics else None
+        pair = (name, best) if headline.smaller_is_better else (best, name)
+        ratio = self.ratio(headline.name, *(Cell(each, point) for each in pair))
+        is_behind = ratio is not None and (ratio.estimate >= 1 or name not in ranking.failing)
+        return ratio.estimate if ratio and is_behind else None
 
     @cached_property
     def overview_point(self) -> Point:
         """The point that represents the run in an overview: the last of those with the most contenders; if a
         factor is swept, the last with more than half of these."""
         present = {
-            point: sum(set(self.outcomes(name, point)) != {Outcome.UNAVAILABLE} for name in self.names)
+            point: sum(set(self.cell(name, point).outcomes) != {Outcome.UNAVAILABLE} for name in self.names)
             for point in self.points
         }
         most = max(present.values())
@@ -338,9 +317,9 @@ def _fits(factor: Factor, level: Level | None) -> bool:
 
 
 def verdict_of(ratio: Interval, metric: Metric, margin: float) -> Verdict:
-    """The verdict about a ratio that has an interval: later over earlier."""
-    assert ratio.low is not None
-    assert ratio.high is not None
+    """The verdict about a ratio, later over earlier, by its interval alone."""
+    if ratio.low is None or ratio.high is None:
+        return Verdict.INCONCLUSIVE
     if not ratio.low <= 1 <= ratio.high:
         return Verdict.FASTER if (ratio.high < 1) == metric.smaller_is_better else Verdict.SLOWER
     if 1 / (1 + margin) < ratio.low and ratio.high < 1 + margin:

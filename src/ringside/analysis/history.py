@@ -63,7 +63,6 @@ class Change:
 
     index: int
     run: str
-    before: str
     ratio: float
     p: float
     causes: tuple[ChangeCause, ...]
@@ -186,16 +185,8 @@ def _changes(contender: str, runs: Sequence[HistoryRun], values: Sequence[Interv
         before, after = logs[edges[number - 1] : place.index], logs[place.index : edges[number + 1]]
         ratio = math.exp(median(after) - median(before))
         sides = runs[edges[number - 1] : place.index], runs[place.index : edges[number + 1]]
-        changes.append(
-            Change(
-                place.index,
-                runs[place.index].id,
-                runs[place.index - 1].id,
-                ratio,
-                place.p,
-                _causes(contender, *sides, ratio),
-            )
-        )
+        causes = _causes(contender, *sides, ratio)
+        changes.append(Change(place.index, runs[place.index].id, ratio, place.p, causes))
     return tuple(changes)
 
 

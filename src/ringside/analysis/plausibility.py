@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from ringside.analysis.figures import RunFigures
-from ringside.analysis.scaling import SlopeAnalysis
+from ringside.analysis.scaling import Growth
 from ringside.model.design import Metric, Point
 from ringside.model.results import Diagnostic, Interval, Outcome
+from ringside.workloads.base import Slope
 from ringside.workloads.phases import CYCLE_NS
 from ringside.workloads.process import THREADS
 
@@ -62,7 +63,7 @@ def _is_floored(metric: Metric, point: Point) -> bool:
     return metric.is_speed and not excepted
 
 
-def implausible(run: RunFigures, slopes: Iterable[SlopeAnalysis]) -> Iterator[Diagnostic]:
+def implausible(run: RunFigures, slopes: Iterable[Growth[Slope]]) -> Iterator[Diagnostic]:
     """Figures that no honest program has."""
     floored = [point for point in run.points if _is_floored(run.headline, point)]
     if best := _better(run, run.headline, floored):
@@ -96,23 +97,21 @@ def _below_a_cycle(run: RunFigures) -> Iterator[Diagnostic]:
         yield Diagnostic("below-a-cycle", tuple(least), {"amounts": least, "noun": run.headline.noun})
 
 
-def _too_little_memory(run: RunFigures, slopes: Iterable[SlopeAnalysis]) -> Iterator[Diagnostic]:
+def _too_little_memory(run: RunFigures, slopes: Iterable[Growth[Slope]]) -> Iterator[Diagnostic]:
     """The whole interval of the growth over units is below what a unit takes. Of the kernel's memory it may
     take none."""
     amounts: dict[str, float] = {}
-    for row in slopes:
-        high = row.value.high
-        if row.slope.unit != "B" or not row.slope.is_own or high is None:
-            continue
-        # Whether each unit is a thread or a process, by how many there were.
-        counts = [
-            (float(cell.point[row.slope.over]), threads.estimate)
-            for cell, analysis in run.cells.items()
-            if cell.contender == row.contender and (threads := analysis.metrics.get(THREADS.name))
-        ]
-        are_threads = bool(counts) and all(threads >= units for units, threads in counts)
-        if high < (PAGE_BYTES if are_threads else POINTER_BYTES):
-            amounts[row.contender] = min(amounts.get(row.contender, row.value.estimate), row.value.estimate)
+    for growth in (each for each in slopes if each.law.unit == "B" and each.law.is_own):
+        for (name, _), value in growth.values.items():
+            # Whether each unit is a thread or a process, by how many there were.
+            counts = [
+                (float(cell.point[growth.law.over]), threads.estimate)
+                for cell, analysis in run.cells.items()
+                if cell.contender == name and (threads := analysis.metrics.get(THREADS.name))
+            ]
+            are_threads = bool(counts) and all(threads >= units for units, threads in counts)
+            if value.high is not None and value.high < (PAGE_BYTES if are_threads else POINTER_BYTES):
+                amounts[name] = min(amounts.get(name, value.estimate), value.estimate)
     if amounts:
         yield Diagnostic("too-little-memory", tuple(amounts), {"memory": amounts})
 

@@ -43,7 +43,8 @@ class RunAnalysis(RunFigures):
 
     # Other modules compute these, each on first use.
     machines = cached_property(distributions.analyse_machines)
-    executions = cached_property(distributions.analyse_executions)
+    description = distributions.description
+    descriptions = cached_property(distributions.descriptions)
     over_points = distributions.over_points
     load_totals = cached_property(distributions.load_totals)
     percentiles = cached_property(distributions.analyse_percentiles)
@@ -87,8 +88,7 @@ class RunAnalysis(RunFigures):
     @cached_property
     def spans(self) -> Mapping[Cell, tuple[Span, ...]]:
         """Those of the trials with the median headline."""
-        spans = {cell: self.measurement.spans_of(trial) for cell, trial in self.median_trials.items()}
-        return {cell: each for cell, each in spans.items() if each}
+        return {cell: trial.spans for cell, trial in self.median_trials.items() if trial.spans}
 
     @cached_property
     def _of_figures(self) -> tuple[Diagnostic, ...]:

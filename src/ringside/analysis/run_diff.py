@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from ringside.analysis.cells import MAX_FAILED_SHARE
 from ringside.analysis.figures import verdict_of
 from ringside.analysis.run import RunAnalysis
 from ringside.errors import UsageError
@@ -34,16 +33,6 @@ class CellChange:
 
 
 @dataclass(frozen=True, slots=True)
-class ContenderChange:
-    """The differences of a contender between the two runs; None if it was not available."""
-
-    contender: str
-    before: str | None
-    after: str | None
-    sources_changed: bool
-
-
-@dataclass(frozen=True, slots=True)
 class RunDiff:
     """The runs of both sides and all that they share. `machine`: by the name of a reference computation
     (`computing`, `memory`), how much longer it took on the second side, a ratio; where one run has none, or
@@ -54,7 +43,6 @@ class RunDiff:
     seconds: tuple[RunAnalysis, ...]
     changes: tuple[CellChange, ...]
     machine: Mapping[str, Interval]
-    contender_changes: tuple[ContenderChange, ...]
     diagnostics: tuple[Diagnostic, ...]
     margin: float
 
@@ -92,28 +80,17 @@ def diff(
     ids = " and ".join(run.run.id for run in runs)
     if not shared:
         raise UsageError(f"{ids} share no cell with figures: give the programs the same names in both")
-    machine = {
-        name: moved
+    moves = {
+        name: _log_shift(*([run.references_ns.get(name, {}) for run in side] for side in (seconds, firsts)))
         for name in runs[0].references_ns
-        if (
-            moved := _log_shift(
-                *([run.references_ns.get(name, {}) for run in side] for side in (seconds, firsts))
-            )
-        )
     }
+    machine = {name: moved for name, moved in moves.items() if moved}
     shifts = list(machine.values())
     changes = [each for one in metrics for each in _changes(firsts, seconds, one, shared, shifts, margin)]
     if not changes:
         raise UsageError(f"{ids} share no figure above 0: they have no ratio")
-    return RunDiff(
-        firsts,
-        seconds,
-        tuple(changes),
-        {name: exponential(moved) for name, moved in machine.items()},
-        _contender_changes(firsts[-1], seconds[-1]),
-        _diagnose(firsts, seconds, machine),
-        margin,
-    )
+    ratios = {name: exponential(moved) for name, moved in machine.items()}
+    return RunDiff(firsts, seconds, tuple(changes), ratios, _diagnose(firsts, seconds, machine), margin)
 
 
 def _check(firsts: Sequence[RunAnalysis], seconds: Sequence[RunAnalysis]) -> None:
@@ -206,7 +183,7 @@ def _changes(
             obstacle = Obstacle.NO_REFERENCE
         elif len({value for run in (*after, *before) for value in run}) == 1:
             obstacle = Obstacle.SAME_VALUES
-        elif any(run.failed_share(metric.name, cell) > MAX_FAILED_SHARE for run in (*firsts, *seconds)):
+        elif not all(run.values(metric.name, cell.contender, cell.point) for run in (*firsts, *seconds)):
             obstacle = Obstacle.FAILED_BLOCKS
         changes.append(
             CellChange(
@@ -220,15 +197,6 @@ def _changes(
             )
         )
     return changes
-
-
-def _contender_changes(first: RunAnalysis, second: RunAnalysis) -> tuple[ContenderChange, ...]:
-    changes = []
-    for name, before in first.contenders.items():
-        after = second.contenders.get(name)
-        if after and (before.version != after.version or before.files != after.files):
-            changes.append(ContenderChange(name, before.version, after.version, before.files != after.files))
-    return tuple(changes)
 
 
 def _diagnose(

@@ -4,11 +4,12 @@ the time went."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import product
 from statistics import fmean
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from ringside.analysis.figures import RunFigures
 from ringside.model.design import Cell, Point
@@ -18,49 +19,78 @@ from ringside.stats.paired import paired_ratio
 from ringside.stats.scaling import Scalability, exponent, scalability, slope_over_blocks
 from ringside.workloads.base import ScalingLaw, Slope
 
+Law = TypeVar("Law", ScalingLaw, Slope)
+# By contender and setting of the factors that matter besides: a metric by block and level of a factor.
+Levels = dict[tuple[str, Point], dict[int, dict[Any, float]]]
+
 
 @dataclass(frozen=True, slots=True)
-class SlopeAnalysis:
-    """The slope of one contender, the other factors fixed."""
+class Growth(Generic[Law]):
+    """How a metric grows with a factor, by contender and setting of the other factors: for each unit of it
+    (`Slope`), or the power (`ScalingLaw`)."""
 
-    slope: Slope
-    contender: str
-    fixed: Point
-    value: Interval
+    law: Law
+    values: Mapping[tuple[str, Point], Interval]
 
-
-def analyse_slopes(run: RunFigures) -> tuple[SlopeAnalysis, ...]:
-    """A slope for each contender and each setting of the factors that matter, over factors whose levels are
-    all numbers. In a block, points that differ only in factors that the metric cannot depend on are
-    averaged."""
-    slopes = []
-    for slope in run.measurement.slopes:
-        if not all(isinstance(point.as_dict().get(slope.over), int) for point in run.points):
-            continue
-        ignored = (slope.over, *slope.regardless_of)
-        for contender in run.names:
-            for fixed in dict.fromkeys(point.without(*ignored) for point in run.points):
-                points = [point for point in run.points if point.without(*ignored) == fixed]
-                blocks = {
-                    block: {level: fmean(values) for level, values in levels.items()}
-                    for block, levels in _by_level(run, slope.metric, slope.over, contender, points).items()
-                }
-                if (growth := slope_over_blocks(blocks)) is not None:
-                    slopes.append(SlopeAnalysis(slope, contender, fixed, growth))
-    return tuple(slopes)
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The contenders, the smallest growth first."""
+        smallest: dict[str, float] = {}
+        for (name, _), growth in self.values.items():
+            smallest[name] = min(growth.estimate, smallest.get(name, math.inf))
+        return tuple(sorted(smallest, key=smallest.__getitem__))
 
 
-def _by_level(
-    run: RunFigures, metric: str, over: str, contender: str, points: Iterable[Point]
-) -> dict[int, dict[Any, list[float]]]:
-    """A metric by block and level of a factor, at each of the points that have this level."""
-    blocks: dict[int, dict[Any, list[float]]] = {}
-    for point in points:
+def analyse_slopes(run: RunFigures) -> tuple[Growth[Slope], ...]:
+    """The slopes over factors whose levels are all numbers. In a block, points that differ only in factors
+    that the metric cannot depend on are averaged."""
+
+    def is_numeric(factor: str) -> bool:
+        return all(isinstance(point.as_dict().get(factor), int) for point in run.points)
+
+    slopes = (slope for slope in run.measurement.slopes if is_numeric(slope.over))
+    return _grown(run, slopes, fmean, slope_over_blocks)
+
+
+def analyse_growth(run: RunFigures) -> tuple[Growth[ScalingLaw], ...]:
+    """The growth of each law's metric with the size of the work."""
+    return _grown(run, run.laws("size"), _last_positive, exponent)
+
+
+def _grown(
+    run: RunFigures,
+    laws: Iterable[Law],
+    reduce: Callable[[Sequence[float]], float | None],
+    fit: Callable[[Mapping[int, Mapping[float, float]]], Interval | None],
+) -> tuple[Growth[Law], ...]:
+    each = ((law, _levels(run, law, reduce)) for law in laws)
+    fits = ((law, {key: fit(blocks) for key, blocks in by_key.items()}) for law, by_key in each)
+    growths = (Growth(law, {key: value for key, value in known.items() if value}) for law, known in fits)
+    return tuple(growth for growth in growths if growth.values)
+
+
+def _levels(run: RunFigures, law: Law, reduce: Callable[[Sequence[float]], float | None]) -> Levels:
+    """The metric of a law; `reduce`: what stands for the values of a block at points of one level, None where
+    nothing does."""
+    values: dict[tuple[str, Point], dict[int, dict[Any, list[float]]]] = {}
+    for name, point in product(run.names, run.points):
+        own = values.setdefault((name, point.without(law.over, *law.regardless_of)), {})
         # A parameter of a command may be a fraction.
-        level = point[over] if isinstance(point[over], int) else float(point[over])
-        for block, value in run.cell(contender, point).values(metric).items():
-            blocks.setdefault(block, {}).setdefault(level, []).append(value)
-    return blocks
+        level = point[law.over] if isinstance(point[law.over], int) else float(point[law.over])
+        for block, value in run.cell(name, point).values(law.metric).items():
+            own.setdefault(block, {}).setdefault(level, []).append(value)
+    return {
+        key: {
+            block: {level: kept for level, each in levels.items() if (kept := reduce(each)) is not None}
+            for block, levels in blocks.items()
+        }
+        for key, blocks in values.items()
+    }
+
+
+def _last_positive(values: Sequence[float]) -> float | None:
+    """A program may report a time of 0, which fits no law."""
+    return next(filter(is_positive_finite, reversed(values)), None)
 
 
 # Contention below this share is not reported.
@@ -130,61 +160,18 @@ class CoresScaling:
         return [(place, row.fit.speed_up(place)) for place in places]
 
 
-@dataclass(frozen=True, slots=True)
-class Growth:
-    """The power of a factor with which a metric grows, by contender and setting of the other factors."""
-
-    law: ScalingLaw
-    settings: tuple[Point, ...]
-    exponents: Mapping[tuple[str, Point], Interval]
-
-    @property
-    def order(self) -> tuple[str, ...]:
-        """The contenders, the smallest power first."""
-        smallest: dict[str, float] = {}
-        for (name, _), power in self.exponents.items():
-            smallest[name] = min(power.estimate, smallest.get(name, math.inf))
-        return tuple(sorted(smallest, key=smallest.__getitem__))
-
-
 def over_cores(run: RunFigures) -> tuple[CoresScaling, ...]:
     """The scaling over cores of each law and each setting of the other factors."""
     scalings = []
     for law in run.laws("cores"):
-        for fixed in dict.fromkeys(law.setting(point) for point in run.points):
-            blocks = ((name, _by_block(run, law, name, fixed)) for name in run.names)
-            rows = [row for name, each in blocks if (row := _scaled(name, each, run.confidence))]
-            if rows:
-                rows.sort(key=lambda row: -row.speed_ups[max(row.speed_ups)].estimate)
-                scalings.append(CoresScaling(law, fixed, tuple(rows)))
-    return tuple(scalings)
-
-
-def analyse_growth(run: RunFigures) -> tuple[Growth, ...]:
-    """The growth of each law's metric with the size of the work."""
-    tables = []
-    for law in run.laws("size"):
-        exponents = {}
-        for name in run.names:
-            for fixed in dict.fromkeys(law.setting(point) for point in run.points):
-                if power := exponent(_by_block(run, law, name, fixed)):
-                    exponents[name, fixed] = power
-        if exponents:
-            tables.append(Growth(law, tuple(dict.fromkeys(fixed for _, fixed in exponents)), exponents))
-    return tuple(tables)
-
-
-def _by_block(run: RunFigures, law: ScalingLaw, contender: str, fixed: Point) -> dict[int, dict[Any, float]]:
-    """The law's metric by block and level. A program may report a time of 0, which fits no law."""
-    points = [point for point in run.points if law.setting(point) == fixed]
-    return {
-        block: {
-            level: positive[-1]
-            for level, values in levels.items()
-            if (positive := list(filter(is_positive_finite, values)))
-        }
-        for block, levels in _by_level(run, law.metric, law.over, contender, points).items()
-    }
+        by_setting: dict[Point, list[ScaledContender]] = {}
+        for (name, fixed), blocks in _levels(run, law, _last_positive).items():
+            row = _scaled(name, blocks, run.confidence)
+            by_setting.setdefault(fixed, []).extend([row] if row else [])
+        for fixed, rows in by_setting.items():
+            rows.sort(key=lambda row: -row.speed_ups[max(row.speed_ups)].estimate)
+            scalings.append(CoresScaling(law, fixed, tuple(rows)))
+    return tuple(scaling for scaling in scalings if scaling.rows)
 
 
 def _scaled(
@@ -235,27 +222,16 @@ def _outlook(
     return (Outlook.NO_LIMIT if contention.high <= _NO_CONTENTION else Outlook.NOT_CLEAR), None
 
 
-@dataclass(frozen=True, slots=True)
-class BreakdownRow:
-    """Where the time of one cell went: its metrics of the breakdown, and the workload's own sentence."""
-
-    cell: Cell
-    figures: Mapping[str, Interval]
-    diagnosis: str | None
-
-
-def analyse_breakdown(run: RunFigures) -> tuple[BreakdownRow, ...]:
-    """Where the time went in each cell with figures; at the most cores where several were measured."""
-    metrics, points = run.measurement.breakdown, run.points
+def analyse_breakdown(run: RunFigures) -> dict[Cell, str | None]:
+    """Each cell with figures whose metrics show where the time went, at the most cores where several were
+    measured, and the workload's own sentence on it."""
+    points = run.points
     for law in run.laws("cores"):
         most = max(int(point[law.over]) for point in points)
         points = tuple(point for point in points if point[law.over] == most)
-    cells = [each for each in run.cells.values() if each.cell.point in points and each.has_figures]
-    return tuple(
-        BreakdownRow(
-            each.cell,
-            {metric: each.metrics[metric] for metric in metrics if metric in each.metrics},
-            run.measurement.diagnosis(each.cell.contender, each.cell.point, each.metrics),
-        )
-        for each in (cells if metrics else ())
-    )
+    diagnosis = run.measurement.diagnosis
+    return {
+        cell: diagnosis(cell.contender, cell.point, each.metrics)
+        for cell, each in run.cells.items()
+        if run.measurement.breakdown and cell.point in points and each.has_figures
+    }

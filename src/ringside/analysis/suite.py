@@ -87,23 +87,12 @@ class OverviewColumn:
         is_other = kind != self.analysis.kind(ranking.order[0])
         outcomes = self.analysis.cell(name, self.point).outcomes
         return OverviewCell(
-            ratio=self.behind(name),
+            ratio=self.analysis.behind_best(name, self.point),
             is_best=name == ranking.order[0],
             ranks=None if is_other else ranking.ranks.get(name),
             other_class=kind if is_other else "",
             outcome=next((each for each in outcomes if each is not Outcome.OK), None),
         )
-
-    def behind(self, name: str) -> float | None:
-        """How many times worse a contender is than the best one of the baseline's class; None where it has no
-        figures there."""
-        ratio = self.analysis.behind_best[self.point].get(name)
-        if ratio is not None:
-            return ratio.estimate
-        headline = self.analysis.headline.name
-        is_best = name == self.analysis.rankings[headline, self.point].order[0]
-        has_figures = is_best and headline in self.analysis.cell(name, self.point).metrics
-        return 1.0 if has_figures else None
 
 
 @dataclass(frozen=True, slots=True)

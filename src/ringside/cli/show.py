@@ -109,8 +109,7 @@ def present(
         # Whole lines: a command that is cut in two cannot be pasted.
         console.print(*hints, sep="\n", style="dim", soft_wrap=True)
     elif form == "markdown":
-        text = markdown.render_suite(analyse_suite(analyses)) if suite else markdown.render(analyses[0])
-        sys.stdout.write(text)
+        sys.stdout.write(markdown.render(analyse_suite(analyses) if suite else analyses[0]))
     else:
         # Runs of a suite have other factors each: a table for each, an empty line between.
         sys.stdout.write("\n".join(formats.as_csv(analysis) for analysis in analyses))

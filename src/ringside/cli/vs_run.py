@@ -173,7 +173,7 @@ def _compare(
     runs.append(storage.run(run.id))
     is_one = settings.sessions == 1 or runs[-1].ended_at is None
     analysis = analysis_of(storage, runs[-1])
-    if analysis.executions.descriptions and is_one:
+    if analysis.descriptions and is_one:
         with time_unit(settings.time_unit):
             if is_whole:
                 _show(analysis, settings, rule, execution)

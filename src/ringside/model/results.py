@@ -205,6 +205,11 @@ class Trial:
     machine: str = ""
     outputs: Mapping[str, float] = field(default_factory=dict)
 
+    @property
+    def result(self) -> Mapping[str, str]:
+        """What the program reported of its work."""
+        return (self.report and self.report.result) or {}
+
     def usage(self) -> Usage:
         """The samples, as far as figures need them."""
         samples = self.samples

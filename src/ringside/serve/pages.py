@@ -16,7 +16,7 @@ from ringside import units
 from ringside.analysis.run import RunAnalysis
 from ringside.render.html.pictures import headline_picture
 from ringside.render.html.templates import environment, read_file, vega
-from ringside.render.plots.charts import charts, config, missing
+from ringside.render.plots.charts import CONFIG, charts, missing
 from ringside.render.plots.spec import colour
 from ringside.render.text import diagnostics, words
 from ringside.render.text.answers import answers
@@ -94,7 +94,7 @@ def content(analysis: RunAnalysis) -> dict[str, Any]:
     }
     names = ("facts", "verdicts", "plots", "tables")
     parts = {name: page(f"part_{name}.html.j2", **values) for name in names}
-    return {"parts": parts, "config": config(), "plots": plots}
+    return {"parts": parts, "config": CONFIG, "plots": plots}
 
 
 def empty(title: str, text: str) -> dict[str, Any]:

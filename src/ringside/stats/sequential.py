@@ -47,11 +47,6 @@ def planned_looks(most: int) -> list[Look]:
     return looks
 
 
-def last_look(blocks: int) -> Look:
-    """The last look at a run whose blocks or time are over. It may spend all that earlier looks did not."""
-    return Look(blocks, ERROR_RATE)
-
-
 def is_overstated(ratio: Interval) -> bool:
     """Whether a ratio is probably too far from 1, if its run ended once a difference was shown: runs tend to
     end when chance enlarges the difference. Ratios that are clear of 1 are hardly affected."""

@@ -113,24 +113,14 @@ def ratio(
     interval = log_shift(numerator, denominator, confidence)
     if interval is None:
         return None
-    if interval.low is None or interval.high is None:
-        return Interval(math.exp(interval.estimate), None, None, interval.n)
+    estimate, moves = interval.estimate, [end for each in machine for end in (each.low, each.high)]
+    ends = [0.0, *(end for end in moves if end is not None)]
+    if interval.low is None or interval.high is None or None in moves:
+        return exponential(Interval(estimate, None, None, interval.n))
     wider = assumed_shift(between, confidence)
-    interval = Interval(
-        interval.estimate,
-        interval.estimate - math.hypot(interval.estimate - interval.low, wider),
-        interval.estimate + math.hypot(interval.high - interval.estimate, wider),
-        interval.n,
-    )
-    ends = [0.0]
-    for each in machine:
-        if each.low is None or each.high is None:
-            return Interval(math.exp(interval.estimate), None, None, interval.n)
-        ends += [each.low, each.high]
-    assert interval.low is not None
-    assert interval.high is not None
-    low, high = interval.low - max(ends), interval.high - min(ends)
-    return Interval(math.exp(interval.estimate), math.exp(low), math.exp(high), interval.n)
+    low = estimate - math.hypot(estimate - interval.low, wider) - max(ends)
+    high = estimate + math.hypot(interval.high - estimate, wider) - min(ends)
+    return exponential(Interval(estimate, low, high, interval.n))
 
 
 def assumed_shift(between: float, confidence: float = CONFIDENCE) -> float:

@@ -16,7 +16,7 @@ from msgspec import Struct, convert
 from ringside.errors import UsageError
 from ringside.model.catalogue import Question
 from ringside.model.design import Cell, Experiment, Input, InputFile, Level, Metric, Point, Unit
-from ringside.model.results import Diagnostic, Interval, Outcome, Span, Timeline, Trial
+from ringside.model.results import Diagnostic, Interval, Outcome, Timeline, Trial
 from ringside.probe.protocol import Evidence, LoadMessage, Service
 from ringside.text import nearest
 from ringside.units import count, whole
@@ -179,10 +179,6 @@ class ScalingLaw(Declared, frozen=True):
     kind: str = "size"
     regardless_of: tuple[str, ...] = ()
 
-    def setting(self, point: Point) -> Point:
-        """The levels that points of one fit have in common."""
-        return point.without(self.over, *self.regardless_of)
-
 
 # In `Timeline.cpu`, all threads that are not named there.
 OTHER_THREADS = "others"
@@ -200,7 +196,7 @@ class TimelineView(Declared, frozen=True):
 
 
 class SpansView(Declared, frozen=True):
-    """The texts of the picture of `spans_of`. `origin`: the event at 0 on its axis, `seconds since …`."""
+    """The texts of the picture of `Trial.spans`. `origin`: the event at 0 on its axis, `seconds since …`."""
 
     title: str
     caption: str
@@ -315,10 +311,6 @@ class Measurement(ABC):
     def timeline_of(self, trial: Trial) -> Timeline | None:
         """The trial over time; None where that is not kept."""
         return None
-
-    def spans_of(self, trial: Trial) -> tuple[Span, ...]:
-        """Which unit of the program was busy when, where the trial was traced."""
-        return trial.spans
 
     def repeats_of(self, trial: Trial) -> tuple[float, ...]:
         """The repeated metric of each repeat in one process, in their order; empty where the work was done

@@ -26,6 +26,14 @@ def fold(numbers: Iterable[int], folded: int = 0) -> int:
     return folded
 
 
+def fold_again(once: int, numbers: int, times: int) -> int:
+    """H over so many numbers, whose H is `once`, that come so many times."""
+    folded = 0
+    for _ in range(times):
+        folded = (pow(ORDER_BASE, numbers, MODULUS) * folded + once) % MODULUS
+    return folded
+
+
 # A number of nanoseconds with more digits is none that fits into 63 bits.
 _MAX_DIGITS = 18
 

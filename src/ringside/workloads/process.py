@@ -8,7 +8,7 @@ from ringside.probe.protocol import TrialOutcome
 from ringside.workloads.base import Workload
 from ringside.workloads.tables import SHARED
 
-CPU_S, WALL_S = SHARED["cpu_s"], SHARED["wall_s"]
+WALL_S = SHARED["wall_s"]
 PEAK, THREADS = SHARED["peak_pss_bytes"], SHARED["peak_threads"]
 # Metrics of workloads whose programs can repeat their work (`analysis/cells.py` computes them).
 FIRST_ANSWER, FIRST_OVER_STEADY = SHARED["first_answer_s"], SHARED["first_over_steady"]

@@ -145,8 +145,9 @@ def high_percentiles(name: str, histogram: str = "latency") -> dict[str, tuple[s
     return {name.format(each): ("measured", "all", histogram, level) for each, level in levels.items()}
 
 
-def memory_figures(trial: Trial, step_name: str) -> dict[str, float]:
-    """Memory before the first request, at its peak and after a step, and the most threads."""
+def step_figures(trial: Trial, step_name: str, load_name: str = "all") -> dict[str, float]:
+    """Memory before the first request, at its peak and after a step, the most threads, and how busy the load
+    engine was with a load of that step."""
     figures: dict[str, float] = {}
     if trial.report and trial.report.peak_pss_bytes:
         figures["peak_pss_bytes"] = float(trial.report.peak_pss_bytes)
@@ -157,25 +158,24 @@ def memory_figures(trial: Trial, step_name: str) -> dict[str, float]:
         figures["idle_pss_bytes"] = float(idle.pss_bytes)
     if end:
         figures["rss_bytes"] = float(end.rss_bytes)
+    if (load := trial.load(step_name, load_name)) and load.busy_share_most is not None:
+        figures["engine_share_percent"] = 100.0 * load.busy_share_most
     return figures
-
-
-def engine_figures(load: LoadMessage | None) -> dict[str, float]:
-    """How busy the load engine was."""
-    if load is None or load.busy_share_most is None:
-        return {}
-    return {"engine_share_percent": 100.0 * load.busy_share_most}
 
 
 def server_figures(trial: Trial, step_name: str) -> dict[str, float]:
     """Rate, CPU per answer, memory, threads and the engine's share of a step with one load."""
-    load = trial.load(step_name)
-    figures = memory_figures(trial, step_name) | engine_figures(load)
-    if load is None:
+    figures = step_figures(trial, step_name)
+    if (load := trial.load(step_name)) is None:
         return figures
     figures["requests_per_s"] = load.achieved_rate_per_s
-    begin, end = trial.marks.get(f"begin {step_name}"), trial.marks.get(f"end {step_name}")
-    answered = load.requests + load.late_requests
-    if begin and end and answered:
-        figures["cpu_per_request_s"] = (end.cpu_ns - begin.cpu_ns) * 1e-9 / answered
+    cpu_s = cpu_of_an_answer(trial, step_name, load.requests + load.late_requests)
+    if cpu_s is not None:
+        figures["cpu_per_request_s"] = cpu_s
     return figures
+
+
+def cpu_of_an_answer(trial: Trial, step_name: str, answers: int) -> float | None:
+    """CPU seconds of the server for each of these answers of a step."""
+    begin, end = trial.marks.get(f"begin {step_name}"), trial.marks.get(f"end {step_name}")
+    return (end.cpu_ns - begin.cpu_ns) * 1e-9 / answers if begin and end and answers else None

@@ -63,11 +63,15 @@ class TargetLoad(Measurement):
             if load:
                 for warning in load.warnings:
                     warnings.setdefault((name, warning.code), []).append((warning, load))
-        return [
-            *(_failed(name, details) for name, details in failures.items()),
-            *(_counted(name, each) for (name, _), each in warnings.items()),
-            *_bodies(trials),
-        ]
+        weak = []
+        for name, details in failures.items():
+            text = f"{name} failed in {count(len(details), 'run')}; first error: {details[0]}"
+            weak.append(Diagnostic("load-failed", (name,), {"runs": len(details)}, text))
+        for (name, code), warned in warnings.items():
+            (warning, _), runs = warned[0], len(warned)
+            text = f"{name}, in {count(runs, 'run')}: {_summed(warning, [load for _, load in warned])}"
+            weak.append(Diagnostic(code, (name,), {"runs": runs}, text, warning.remedy))
+        return [*weak, *_bodies(trials)]
 
 
 def _bodies(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
@@ -85,17 +89,6 @@ def _bodies(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
         remedy = "check that they do the same work before you rely on a ratio"
         text = f"the answers differ: {lengths}"
         yield Diagnostic("unequal-output", others, {"reference": reference}, text, remedy)
-
-
-def _failed(name: str, details: Sequence[str]) -> Diagnostic:
-    text = f"{name} failed in {count(len(details), 'run')}; first error: {details[0]}"
-    return Diagnostic("load-failed", (name,), {"runs": len(details)}, text)
-
-
-def _counted(name: str, warned: Sequence[tuple[EngineWarning, LoadMessage]]) -> Diagnostic:
-    warning, _ = warned[0]
-    text = f"{name}, in {count(len(warned), 'run')}: {_summed(warning, [load for _, load in warned])}"
-    return Diagnostic(warning.code, (name,), {"runs": len(warned)}, text, warning.remedy)
 
 
 def errors_text(count: int) -> str:

@@ -15,7 +15,7 @@ import pytest
 from rich.console import Console
 
 from ringside.analysis import plausibility
-from ringside.analysis.answers import Confounder
+from ringside.analysis.answers import NOT_WARM, WAITING, WEAK_FLOOR
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import overview
 from ringside.model.catalogue import ContenderClass
@@ -34,6 +34,7 @@ from tests.support.simulated import contradictions, simulated
 
 FILE = TESTS / "golden" / "answers_of_made_up_runs.txt"
 P, Q, R = point(nodes=10), point(nodes=20), point(nodes=30)
+OTHER_CODES = {WEAK_FLOOR, WAITING, NOT_WARM, "generator-bound", "noisy-neighbour"}
 
 
 def run(
@@ -112,7 +113,7 @@ def failing(*, ended: bool = True) -> RunAnalysis:
     return analyse(run if ended else dataclasses.replace(run, ended_at=None), trials, Exact())
 
 
-@pytest.mark.parametrize("code", sorted({*plausibility.CODES, *Confounder} - {Confounder.IMPLAUSIBLE}))
+@pytest.mark.parametrize("code", sorted({*plausibility.CODES, *plausibility.BEYOND, *OTHER_CODES}))
 def test_each_reason_for_a_reserve_has_words(code: str) -> None:
     assert reserve([code]).startswith("; not certain, since ")
 

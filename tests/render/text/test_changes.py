@@ -63,14 +63,16 @@ def test_what_changed_about_contenders() -> None:
     second = with_figures(second, run=dataclasses.replace(second.run, id="run-2"))
     changed = {
         "erlang": dataclasses.replace(second.contenders["erlang"], version="28", files={"x": "y"}),
-        "go": dataclasses.replace(second.contenders["go"], version=None),
+        "go": dataclasses.replace(second.contenders["go"], version=None, files={"x": "y"}),
     }
     both_runs = diff(first, with_figures(second, contenders=changed))
     assert changes.contender_changes(both_runs) == [
         "erlang: 1.2.3 before, 28 after.",
         "erlang: its sources have changed.",
         "go: 1.2.3 before, not here after.",
+        "go: its sources have changed.",
     ]
+    assert changes.contender_changes(diff(first, second)) == []
 
 
 def runs(

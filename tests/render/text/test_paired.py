@@ -119,7 +119,7 @@ def test_a_command_alone() -> None:
 
 def test_bars_are_as_long_as_their_counts() -> None:
     run = commands({("A", HERE): [1.0] * 8 + [2.0] * 4 + [4.0] * 4})
-    described = run.executions.descriptions[Cell("A", HERE)]
+    described = run.descriptions[Cell("A", HERE)]
     bars = paired.histogram(described, ALONE.headline)
     assert [line.split()[0] for line in bars] == ["1.00", "1.75", "2.50", "3.25"]
     assert [line.count("█") for line in bars] == [40, 20, 0, 20]

@@ -21,6 +21,7 @@ from ringside.render.text.words import verdict_word
 from ringside.store.plans import PlannedContender
 from ringside.text import LOG_LINES, last_lines
 from ringside.workloads.command import COUNTERS
+from ringside.workloads.process import WALL_S
 
 FORMAT = 2
 
@@ -54,21 +55,20 @@ def document(analysis: RunAnalysis) -> dict[str, Any]:
             {
                 "point": point.as_dict(),
                 "metric": headline,
-                "ranks": {
-                    name: list(ends) for name, ends in analysis.rankings[headline, point].ranks.items()
-                },
+                "ranks": dict(analysis.rankings[headline, point].ranks),
             }
             for point in analysis.points
         ],
         "slopes": [
             {
-                "contender": row.contender,
-                "metric": row.slope.name,
-                "over": row.slope.over,
-                "point": row.fixed.as_dict(),
-                **_figure(row.value, row.slope.unit),
+                "contender": name,
+                "metric": growth.law.name,
+                "over": growth.law.over,
+                "point": fixed.as_dict(),
+                **_figure(value, growth.law.unit),
             }
-            for row in analysis.slopes
+            for growth in analysis.slopes
+            for (name, fixed), value in growth.values.items()
         ],
         "machines": _machines(analysis, analysis.machines) if analysis.machines else None,
         "warnings": diagnostics.rows(analysis.diagnostics),
@@ -82,14 +82,14 @@ def diff_document(diff: RunDiff) -> dict[str, Any]:
         "one": diff.names[0],
         "other": diff.names[1],
         "margin": diff.margin,
-        "machine": {name: _ratio(value) for name, value in diff.machine.items()},
+        "machine": {name: _interval(value, "ratio") for name, value in diff.machine.items()},
         "changed": contender_changes(diff),
         "comparisons": [
             {
                 "contender": change.cell.contender,
                 "point": change.cell.point.as_dict(),
                 "metric": change.metric.name,
-                **_ratio(change.ratio),
+                **_interval(change.ratio, "ratio"),
                 **_verdict(change, change.metric),
             }
             for change in diff.changes
@@ -133,10 +133,6 @@ def _figure(value: Interval, unit: str) -> dict[str, Any]:
     return {"unit": unit, **_interval(value)}
 
 
-def _ratio(value: Interval) -> dict[str, Any]:
-    return _interval(value, "ratio")
-
-
 def _verdict(pair: Comparison | CellChange, metric: Metric) -> dict[str, Any]:
     """A verdict as it stands in every document: by its name, in the metric's words, what stands in the way of
     one, and what an earlier look had shown that later blocks contradict."""
@@ -153,12 +149,12 @@ def _comparison(analysis: RunAnalysis, comparison: Comparison) -> dict[str, Any]
     metric = analysis.measurement.metric(comparison.metric)
     return {
         **_fields(comparison, "metric", "contender", "baseline"),
-        **_ratio(comparison.ratio),
+        **_interval(comparison.ratio, "ratio"),
         "p": comparison.p,
         **_verdict(comparison, metric),
         "overstated": comparison.overstated,
         "modes": {name: list(modes) for name, modes in comparison.modes.items()},
-        "exploratory": metric not in analysis.metrics[: analysis.confirmatory],
+        "exploratory": metric not in analysis.examination.confirmatory,
     }
 
 
@@ -174,7 +170,7 @@ def _machines(analysis: RunAnalysis, machines: MachineAnalysis) -> dict[str, Any
                 "contender": row.cell.contender,
                 "point": row.cell.point.as_dict(),
                 "figures": {name: _figure(value, unit) for name, value in row.figures.items()},
-                "ratios": {name: _ratio(value) for name, value in row.ratios.items()},
+                "ratios": {name: _interval(value, "ratio") for name, value in row.ratios.items()},
                 "spread": row.spread,
             }
             for row in machines.rows
@@ -231,7 +227,7 @@ def vs_document(analysis: RunAnalysis, facts: Mapping[str, Any]) -> dict[str, An
         "growth": [
             {"parameter": each.law.over, "name": name, **_parameters(fixed), **_interval(power, "exponent")}
             for each in analysis.growth
-            for (name, fixed), power in each.exponents.items()
+            for (name, fixed), power in each.values.items()
         ],
         "times": [_execution(analysis, each) for each in analysis.trials if each.block > 0 and each.report],
         "warnings": diagnostics.rows(analysis.diagnostics),
@@ -271,7 +267,7 @@ def _command(analysis: RunAnalysis, cell: Cell) -> dict[str, Any]:
             if (value := analysis.cells[cell].metrics.get(metric.name))
         },
     }
-    if description := analysis.executions.walls.get(cell):
+    if cell in analysis.descriptions and (description := analysis.description(cell, WALL_S.name)):
         values |= {
             "mean_s": description.mean,
             "stddev_s": description.deviation,
@@ -347,12 +343,10 @@ def _measured(standing: FamilyStanding | None) -> dict[str, Any]:
         "unit": standing.unit,
         "families": [
             {
-                "family": family.name,
-                "contenders": [
-                    {"contender": name, **_interval(standing.values[name])} for name in family.members
-                ],
+                "family": family,
+                "contenders": [{"contender": name, **_interval(standing.values[name])} for name in members],
             }
-            for family in standing.families
+            for family, members in standing.families.items()
         ],
         "ahead": [list(pair) for pair in sorted(standing.ahead)],
         "without_figures": list(standing.lacking),

@@ -7,7 +7,6 @@ import importlib.util
 import json
 import string
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,23 +29,14 @@ _PYPERF_VERSION = "1.0"
 _PYPERF_UNITS = {unit: ("second", ns / NS_OF["s"]) for unit, ns in NS_OF.items()} | {"B": ("byte", 1.0)}
 
 
-@dataclass(frozen=True, slots=True)
-class Benchmark:
-    """A compared metric of a cell. `name` is unique within the run's file, and across experiments."""
-
-    name: str
-    cell: CellAnalysis
-    metric: Metric
-    value: Interval
-
-
-def benchmarks(analysis: RunAnalysis) -> Iterator[Benchmark]:
-    """All benchmarks of a run, cell by cell."""
+def _benchmarks(analysis: RunAnalysis) -> Iterator[tuple[str, CellAnalysis, Metric, Interval]]:
+    """Each compared metric of each cell that has a figure. Names are unique within a file, and across
+    experiments."""
     for cell in analysis.cells.values():
         for metric in analysis.metrics:
             if value := cell.metrics.get(metric.name):
                 words = (analysis.experiment.name, cell.cell.contender, str(cell.cell.point), metric.name)
-                yield Benchmark(one_line(" ".join(filter(None, words)), _MAX_NAME), cell, metric, value)
+                yield one_line(" ".join(filter(None, words)), _MAX_NAME), cell, metric, value
 
 
 def _as_json(document: Any) -> str:
@@ -56,14 +46,13 @@ def _as_json(document: Any) -> str:
 def bencher(analysis: RunAnalysis) -> str:
     """Benchmarks by name, measures with value and 95 % interval, in the unit that ends the measure's name."""
     document: dict[str, dict[str, dict[str, float]]] = {}
-    for benchmark in benchmarks(analysis):
-        value = benchmark.value
+    for _, analysed, metric, value in _benchmarks(analysis):
         measure = {"value": value.estimate}
         if value.low is not None and value.high is not None:
             measure |= {"lower_value": value.low, "upper_value": value.high}
-        cell = benchmark.cell.cell
+        cell = analysed.cell
         name = one_line(f"{cell.contender} {cell.point}".strip(), _MAX_BENCHER_NAME)
-        document.setdefault(name, {})[benchmark.metric.name.replace("_", "-")] = measure
+        document.setdefault(name, {})[metric.name.replace("_", "-")] = measure
     return _as_json(document)
 
 
@@ -71,11 +60,10 @@ def github_action(analysis: RunAnalysis, *, smaller_is_better: bool = True) -> s
     """A list for its tool `customSmallerIsBetter` (or `customBiggerIsBetter`): compared metrics of that
     direction."""
     entries = []
-    for benchmark in benchmarks(analysis):
-        metric, value = benchmark.metric, benchmark.value
+    for name, _, metric, value in _benchmarks(analysis):
         if metric.smaller_is_better != smaller_is_better:
             continue
-        entry = {"name": benchmark.name, "unit": metric.unit or "1", "value": value.estimate}
+        entry = {"name": name, "unit": metric.unit or "1", "value": value.estimate}
         if value.low is not None and value.high is not None:
             entry["range"] = f"{units.significant(value.low)}–{units.significant(value.high)}"
         entry["extra"] = f"{metric.explanation}; {units.count(value.n, 'block')}, run {analysis.run.id}"
@@ -88,13 +76,13 @@ def pyperf(analysis: RunAnalysis) -> str:
     each block. pyperf's own verdicts take the values of two files for independent: pairs are lost. Raises
     UsageError where no metric is a time or a size."""
     entries = []
-    for benchmark in benchmarks(analysis):
-        unit, factor = _PYPERF_UNITS.get(benchmark.metric.unit, ("", 0.0))
-        by_block = benchmark.cell.by_block[benchmark.metric.name]
+    for name, cell, metric, _ in _benchmarks(analysis):
+        unit, factor = _PYPERF_UNITS.get(metric.unit, ("", 0.0))
+        by_block = cell.by_block[metric.name]
         # pyperf refuses values that are not positive.
         values = [value * factor for _, value in sorted(by_block.items()) if value * factor > 0]
         if values:
-            metadata = {"name": benchmark.name, "unit": unit, "loops": 1}
+            metadata = {"name": name, "unit": unit, "loops": 1}
             entries.append({"metadata": metadata, "runs": [{"values": [value]} for value in values]})
     if not entries:
         raise UsageError(f"run {analysis.run.id} has no time or size with figures, which is all pyperf knows")
@@ -186,18 +174,22 @@ def hyperfine_json(analysis: RunAnalysis, order: str = "auto") -> str:
         raise UsageError(
             f"run {analysis.run.id} is not one of `ringside vs`, which hyperfine's layout is for"
         )
-    described = analysis.executions.walls
-    results = [_result(analysis, cell, described[cell]) for cell in paired.in_order(analysis, order)]
+    results = [_result(analysis, *each) for each in _walls(analysis, order).items()]
     return json.dumps({"results": results}, indent=2, ensure_ascii=False) + "\n"
+
+
+def _walls(analysis: RunAnalysis, order: str) -> dict[Cell, Description]:
+    """The wall times of each command at each point, in this order."""
+    walls = {cell: analysis.description(cell, WALL_S.name) for cell in paired.in_order(analysis, order)}
+    return {cell: each for cell, each in walls.items() if each}
 
 
 def _hyperfine_csv(analysis: RunAnalysis, order: str) -> str:
     """A line for each command at each point. Times in seconds."""
     factors = [name for name, _ in analysis.points[0].levels]
     rows: list[list[object]] = [["command", *_FIGURES, *(f"parameter_{name}" for name in factors)]]
-    described = analysis.executions.walls
-    for cell in paired.in_order(analysis, order):
-        result = _result(analysis, cell, described[cell])
+    for cell, wall in _walls(analysis, order).items():
+        result = _result(analysis, cell, wall)
         figures = [0.0 if result[name] is None else result[name] for name in _FIGURES]
         rows.append([result["command"], *figures, *(str(cell.point[name]) for name in factors)])
     return csv_text(rows)
@@ -215,13 +207,11 @@ _TABLES = {
 def _table(kind: str, analysis: RunAnalysis, order: str) -> str:
     """A table, the command as code, times in one unit."""
     before, behind, code, bar, line_end, end = _TABLES[kind]
-    described, wall = analysis.executions.walls, analysis.metric(WALL_S.name)
-    cells = paired.in_order(analysis, order)
-    over_first = paired.ratios_over_first(analysis)
-    factor, unit = units.scale(described[cells[0]].mean, wall.unit) if cells else (1.0, "s")
+    wall = analysis.metric(WALL_S.name)
+    described, over_first = _walls(analysis, order), paired.ratios_over_first(analysis)
+    factor, unit = next((units.scale(each.mean, wall.unit) for each in described.values()), (1.0, "s"))
     rows = [["Command", *(f"{name} [{unit}]" for name in ("Mean", "Min", "Max")), "Relative"]]
-    for cell in cells:
-        description = described[cell]
+    for cell, description in described.items():
         ends = (description.mean, description.least, description.most)
         mean, least, most = (units.significant(value / factor) for value in ends)
         if description.deviation is not None:
@@ -252,7 +242,7 @@ TEXT_FORMATS: Mapping[str, Callable[[RunAnalysis], str]] = {
 
 
 def _result(analysis: RunAnalysis, cell: Cell, description: Description) -> dict[str, Any]:
-    means = analysis.executions.means[cell]
+    user, system = (analysis.description(cell, metric) for metric in ("user_s", "system_s"))
     reports = [
         trial.report
         for trial in analysis.trials
@@ -263,8 +253,8 @@ def _result(analysis: RunAnalysis, cell: Cell, description: Description) -> dict
         "mean": description.mean,
         "stddev": description.deviation,
         "median": description.median,
-        "user": means.get("user_s", 0.0),
-        "system": means.get("system_s", 0.0),
+        "user": user.mean if user else 0.0,
+        "system": system.mean if system else 0.0,
         "min": description.least,
         "max": description.most,
         "times": list(analysis.cells[cell].by_block[WALL_S.name].values()),
@@ -280,17 +270,14 @@ def _title(analysis: RunAnalysis, cell: Cell, *, with_unused: bool = False) -> s
     """The name of a command that has one of its own, else its command line at the point; `with_unused`: with
     the parameters that do not occur in it."""
     text = analysis.contenders[cell.contender].title
-    title = cell.contender if _is_named(analysis, cell.contender) else text
+    options = analysis.plan.options
+    names = analysis.experiment.contenders["--reference" in options :]
+    letters = dict(zip(names, string.ascii_uppercase, strict=False))
+    # The command line named it, perhaps by the letter that it would have anyway.
+    is_named = cell.contender in names[: len(options.get("--command-name", ()))]
+    is_named = is_named or letters.get(cell.contender) != cell.contender
+    title = cell.contender if is_named else text
     unused = [f"{name} = {level}" for name, level in cell.point.levels if f"{{{name}}}" not in title]
     for name, level in cell.point.levels:
         title = title.replace(f"{{{name}}}", str(level))
     return f"{title} ({', '.join(unused)})" if unused and with_unused else title
-
-
-def _is_named(analysis: RunAnalysis, contender: str) -> bool:
-    """Whether the command line named the command, also where that is the letter that it would have anyway."""
-    options = analysis.plan.options
-    names = analysis.experiment.contenders["--reference" in options :]
-    letters = dict(zip(names, string.ascii_uppercase, strict=False))
-    named = len(options.get("--command-name", ()))
-    return contender in names[:named] or letters.get(contender) != contender

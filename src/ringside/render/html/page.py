@@ -26,7 +26,7 @@ from ringside.render.export.documents import FORMAT, document
 from ringside.render.html import templates
 from ringside.render.html.pictures import headline_picture
 from ringside.render.html.templates import environment, json_element, packed, policy, script, vega
-from ringside.render.plots.charts import MARKS, charts_with_stems, config, missing
+from ringside.render.plots.charts import CONFIG, MARKS, charts_with_stems, missing
 from ringside.render.plots.spec import Json
 from ringside.render.text.answers import answers
 from ringside.render.text.cells import TableData, plain_table
@@ -45,6 +45,11 @@ def render(suite: SuiteAnalysis, source_texts: Mapping[str, str], *, home: str =
     absent = missing()
     specs: list[Json] = []
     analyses = suite.runs
+    # The command line's documents, with the figures of each block besides.
+    documents = list(map(document, analyses))
+    for values, analysis in zip(documents, analyses, strict=True):
+        for row, cell in zip(values["cells"], analysis.cells.values(), strict=True):
+            row["by_block"] = {name: dict(by_block) for name, by_block in cell.by_block.items()}
     sections = [_section(suite, number, specs, draws=not absent) for number in range(len(analyses))]
     names = dict.fromkeys(name for analysis in analyses for name in analysis.names)
     contenders = [_contender(name, analyses, source_texts) for name in names]
@@ -76,10 +81,10 @@ def render(suite: SuiteAnalysis, source_texts: Mapping[str, str], *, home: str =
         behaviour=behaviour,
         # Packed: they are unpacked when the page has been painted, or when a source is opened.
         library=packed_library,
-        charts=packed(json.dumps({"config": config(), "specs": specs, "marks": MARKS})) if specs else "",
+        charts=packed(json.dumps({"config": CONFIG, "specs": specs, "marks": MARKS})) if specs else "",
         texts=packed(json.dumps(texts)) if texts else "",
         style=Markup(templates.read_file("page.css")),
-        data=json_element({"format": FORMAT, "runs": list(map(_data, analyses))}),
+        data=json_element({"format": FORMAT, "runs": documents}),
     )
 
 
@@ -116,34 +121,24 @@ def details(
     analysis: RunAnalysis, specs: list[Json], *, several: bool = False, draws: bool = True
 ) -> list[dict[str, Any]]:
     """The plots and tables of each point, then those of several points together."""
-    points: list[Point | None] = [*analysis.points]
-    by_point: dict[Point | None, dict[str, Any]] = {
-        point: {"title": f"{capitalised(analysis.label(point))}: all figures", "charts": [], "tables": []}
-        for point in analysis.points
-    }
-    rest = "All points" if len(points) > 1 else "Other plots and tables"
-    by_point[None] = {"title": rest, "charts": [], "tables": [], "is_point": False}
-    for chart, with_stems in charts_with_stems(analysis, several=several) if draws else ():
-        for point, group in itertools.groupby(with_stems, key=lambda each: each[0].point):
-            panels = [{"panel": panel, "file": stem} for panel, stem in group]
-            by_point[point]["charts"].append({"chart": chart, "panels": panels})
+    by_point: dict[Point | None, dict[str, Any]] = {}
     for point in analysis.points:
-        by_point[point] |= {"tables": [point_table(analysis, point)], "is_point": True}
-    by_point[None]["tables"] = tables(analysis, is_part=True, by_point=False)
+        heading = f"{capitalised(analysis.label(point))}: all figures"
+        own = [point_table(analysis, point)]
+        by_point[point] = {"title": heading, "charts": [], "tables": own, "is_point": True}
+    heading = "All points" if len(by_point) > 1 else "Other plots and tables"
+    others = tables(analysis, is_part=True, by_point=False)
+    by_point[None] = {"title": heading, "charts": [], "tables": others, "is_point": False}
+    for chart, with_stems in charts_with_stems(analysis, several=several) if draws else ():
+        for where, group in itertools.groupby(with_stems, key=lambda each: each[0].point):
+            panels = [{"panel": panel, "file": stem} for panel, stem in group]
+            by_point[where]["charts"].append({"chart": chart, "panels": panels})
     shown = [each for each in by_point.values() if each["charts"] or each["tables"]]
     # In the order of the page.
     for panel in (panel for each in shown for chart in each["charts"] for panel in chart["panels"]):
         panel["number"] = len(specs)
         specs.append(panel["panel"].spec)
     return shown
-
-
-def _data(analysis: RunAnalysis) -> dict[str, Any]:
-    """The command line's document, with the figures of each block besides."""
-    values = document(analysis)
-    for row, cell in zip(values["cells"], analysis.cells.values(), strict=True):
-        row["by_block"] = {name: dict(by_block) for name, by_block in cell.by_block.items()}
-    return values
 
 
 def title(analyses: Sequence[RunAnalysis]) -> str:

@@ -18,7 +18,7 @@ from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import OverviewCell, OverviewColumn
 from ringside.model.design import Point
 from ringside.model.results import Interval
-from ringside.render.plots.charts import config, missing
+from ringside.render.plots.charts import CONFIG, missing
 from ringside.render.plots.lines import history_chart
 from ringside.render.plots.spec import Json, ends, log_ticks
 from ringside.render.text import families
@@ -136,7 +136,7 @@ def headline_picture(analysis: RunAnalysis, point: Point) -> dict[str, Any] | No
 
 def standing_picture(standing: FamilyStanding) -> dict[str, Any]:
     """The figures of a question, family by family."""
-    names = {name: FAMILIES[each.name] for each in standing.families for name in each.members}
+    names = {name: FAMILIES[family] for family, members in standing.families.items() for name in members}
     title = standing.metric.title
     if standing.over:
         title = f"Times better than at {families.other_point(standing)}"
@@ -168,7 +168,7 @@ def drawing(spec: Json, width: int = _WIDTH) -> Markup | None:
     if missing():
         return None
     convert = importlib.import_module("vl_convert")
-    svg: str = convert.vegalite_to_svg(json.dumps({**spec, "width": width, "config": config()}))
+    svg: str = convert.vegalite_to_svg(json.dumps({**spec, "width": width, "config": CONFIG}))
     return Markup(svg)
 
 

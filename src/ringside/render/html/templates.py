@@ -83,22 +83,21 @@ def highlighted(path: str, text: str) -> Markup:
     name, suffix = Path(path).name, Path(path).suffix
     # What such a file holds, its whole name may tell.
     lexer = _lexer(name if suffix in ("", ".txt") else f"source{suffix}")
+    from pygments import token as kinds  # type: ignore[import-untyped]
+
+    marks = ((kinds.Comment, "i"), (kinds.String, "em"), (kinds.Keyword, "b"))
+    tokens = (
+        (next((element for kind, element in marks if token in kind), ""), part)
+        for token, part in lexer.get_tokens(text)
+    )
     pieces = (
-        (element, "".join(part for _, part in tokens))
-        for element, tokens in itertools.groupby(lexer.get_tokens(text), key=lambda each: _element(each[0]))
+        (element, "".join(part for _, part in group))
+        for element, group in itertools.groupby(tokens, key=lambda each: each[0])
     )
     return Markup("").join(
         Markup(f"<{element}>{{}}</{element}>" if element and piece.strip() else "{}").format(piece)
         for element, piece in pieces
     )
-
-
-def _element(token: Any) -> str:
-    """The element that marks a token; nothing for most."""
-    from pygments import token as kinds  # type: ignore[import-untyped]
-
-    marks = ((kinds.Comment, "i"), (kinds.String, "em"), (kinds.Keyword, "b"))
-    return next((element for kind, element in marks if token in kind), "")
 
 
 @functools.cache

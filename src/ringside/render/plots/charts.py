@@ -25,12 +25,9 @@ def missing() -> str | None:
     return None if importlib.util.find_spec("vl_convert") else "vl-convert-python"
 
 
-def config() -> Json:
-    """What all plots have in common, as a Vega-Lite configuration: marks have no descriptions of their own,
-    since they are too many; legends stand one below the other, since side by side they leave a narrow
-    panel."""
-    common: Json = template("config")
-    return common
+# What all plots have in common, as a Vega-Lite configuration: marks have no descriptions of their own, since
+# they are too many; legends stand one below the other, since side by side they leave a narrow panel.
+CONFIG: Json = template("config")
 
 
 def charts(analysis: RunAnalysis) -> list[Chart]:
@@ -139,7 +136,7 @@ def standing_alone(panel: Panel, title: str) -> str:
     spec = {
         **panel.spec,
         "width": _WIDTH,
-        "config": {**config(), "background": "white"},
+        "config": {**CONFIG, "background": "white"},
         "title": {"text": title, **look},
     }
     return re.sub(r"var\(--([a-z0-9]+)\)", lambda match: colours[match[1]], json.dumps(spec))

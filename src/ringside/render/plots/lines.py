@@ -59,11 +59,7 @@ def sweep(analysis: RunAnalysis, metric: Metric, factor: str) -> spec.Chart:
         f"{metric.title} over {counted(analysis, factor)}",
         f"{spec.sentence(metric.explanation)} Medians over blocks, their 95 % intervals as bands; each "
         f"twice, on linear and on logarithmic axes.{together}",
-        tuple(
-            panel
-            for setting in dict.fromkeys(point.without(factor, *others) for point in analysis.points)
-            for panel in both_scales(analysis, metric, factor, setting)
-        ),
+        tuple(both_scales(analysis, metric, factor)),
     )
 
 
@@ -74,21 +70,27 @@ def following(analysis: RunAnalysis, factor: str) -> tuple[str, ...]:
     return tuple(name for name in analysis.varying if name != factor)
 
 
-def both_scales(analysis: RunAnalysis, metric: Metric, factor: str, setting: Point) -> Iterator[spec.Panel]:
-    """A metric over a factor on linear and on logarithmic axes. `setting`: the levels of the factors that do
-    not follow it."""
+def both_scales(
+    analysis: RunAnalysis, metric: Metric, factor: str, regardless_of: Sequence[str] = ()
+) -> Iterator[spec.Panel]:
+    """A metric over a factor on linear and on logarithmic axes, for each setting of the factors that do not
+    follow it; one setting stands for all in those of `regardless_of`."""
     apart = (factor, *following(analysis, factor))
-    points = [point for point in analysis.points if point.without(*apart) == setting]
-    steps = [(float(point[factor]), point, metric.name) for point in points]
-    estimates = _estimates(analysis, steps, positive=False)
-    fixed = {name for name in analysis.varying if len({point[name] for point in points}) == 1} - {factor}
-    title = analysis.measurement.label(points[0], fixed) if fixed else ""
-    for log, kind in ((False, "linear"), (True, "logarithmic")):
-        positive = all(x > 0 and value.estimate > 0 for _, x, value in estimates)
-        if estimates and (positive or not log):
-            x = spec.x_axis("x", counted(analysis, factor), [x for _, x, _ in estimates], log=log)
-            drawn = estimate_lines(analysis, metric, x, estimates, log=log)
-            yield spec.Panel(f"{title}, {kind}" if title else kind.capitalize(), drawn)
+    settings: dict[Point, Point] = {}
+    for point in analysis.points:
+        settings.setdefault(point.without(*apart, *regardless_of), point.without(*apart))
+    for setting in settings.values():
+        points = [point for point in analysis.points if point.without(*apart) == setting]
+        steps = [(float(point[factor]), point, metric.name) for point in points]
+        estimates = _estimates(analysis, steps, positive=False)
+        fixed = {name for name in analysis.varying if len({point[name] for point in points}) == 1} - {factor}
+        title = analysis.measurement.label(points[0], fixed) if fixed else ""
+        for log, kind in ((False, "linear"), (True, "logarithmic")):
+            positive = all(x > 0 and value.estimate > 0 for _, x, value in estimates)
+            if estimates and (positive or not log):
+                x = spec.x_axis("x", counted(analysis, factor), [x for _, x, _ in estimates], log=log)
+                drawn = estimate_lines(analysis, metric, x, estimates, log=log)
+                yield spec.Panel(f"{title}, {kind}" if title else kind.capitalize(), drawn)
 
 
 def curve_charts(analysis: RunAnalysis) -> Iterator[spec.Chart]:

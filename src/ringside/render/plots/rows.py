@@ -13,7 +13,7 @@ from ringside.analysis.run_diff import CellChange, RunDiff
 from ringside.model.design import Metric, Point
 from ringside.model.results import Interval, Outcome
 from ringside.render.plots import spec
-from ringside.render.plots.lines import both_scales, following
+from ringside.render.plots.lines import both_scales
 from ringside.render.text.words import counted, verdict_text, where
 
 _ROW_HEIGHT = 24
@@ -67,38 +67,25 @@ def _dot_plot(
 
 def slope_charts(analysis: RunAnalysis) -> Iterator[spec.Chart]:
     """For each slope of the workload a dot plot, then the metric over the factor where that varies."""
+    by_slope = {growth.law.name: growth.values for growth in analysis.slopes}
     for slope in analysis.measurement.slopes:
-        by_setting: dict[Point, dict[str, Interval]] = {}
-        for row in analysis.slopes:
-            if row.slope.name == slope.name:
-                by_setting.setdefault(row.fixed, {})[row.contender] = row.value
+        values = by_slope.get(slope.name, {})
+        settings = dict.fromkeys(fixed for _, fixed in values)
         metric = Metric(slope.name, slope.unit, slope.title, slope.explanation)
         drawn = [
             spec.Panel(
-                (analysis.setting(fixed) or slope.title) if len(by_setting) > 1 else slope.title,
-                _dot_plot(analysis, metric, {name: values.get(name) for name in analysis.names}, {}),
+                (analysis.setting(fixed) or slope.title) if len(settings) > 1 else slope.title,
+                _dot_plot(analysis, metric, {name: values.get((name, fixed)) for name in analysis.names}, {}),
             )
-            for fixed, values in by_setting.items()
+            for fixed in settings
         ]
         caption = f"{spec.sentence(slope.explanation)} Dots are medians over blocks, bars 95 % intervals."
         yield spec.Chart(slope.title, caption, tuple(drawn))
         if slope.over in analysis.varying:
             measured = analysis.measurement.metric(slope.metric)
-            apart = (slope.over, *following(analysis, slope.over))
-            # One setting stands for all in factors that the metric cannot depend on.
-            chosen: dict[Point, Point] = {}
-            for point in analysis.points:
-                chosen.setdefault(point.without(*apart, *slope.regardless_of), point.without(*apart))
-            drawn = [
-                panel
-                for setting in chosen.values()
-                for panel in both_scales(analysis, measured, slope.over, setting)
-            ]
-            yield spec.Chart(
-                f"{measured.title} over {counted(analysis, slope.over)}",
-                spec.sentence(measured.explanation),
-                tuple(drawn),
-            )
+            title = f"{measured.title} over {counted(analysis, slope.over)}"
+            drawn = [*both_scales(analysis, measured, slope.over, slope.regardless_of)]
+            yield spec.Chart(title, spec.sentence(measured.explanation), tuple(drawn))
 
 
 # More rows or panels than these are in the table alone.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ringside import units
 from ringside.analysis.answers import FirstPlace, Standing
-from ringside.analysis.examination import BLOCKS_FOR_VERDICT
+from ringside.analysis.examination import MIN_BLOCKS
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Metric, Point
 from ringside.model.results import Comparison, Obstacle, Verdict
@@ -32,7 +32,7 @@ def answers(analysis: RunAnalysis) -> list[Sentence]:
     """The answer of a run in sentences: of the point that stands for it, then what holds at the others."""
     conclusion = analysis.conclusion
     sentences = point_answer(analysis, conclusion.here, where(analysis, conclusion.here.point))
-    if conclusion.is_over and conclusion.here.names and (text := _elsewhere(analysis)):
+    if analysis.is_over and conclusion.here.names and (text := _elsewhere(analysis)):
         sentences.append(Sentence(text))
     return sentences
 
@@ -40,13 +40,13 @@ def answers(analysis: RunAnalysis) -> list[Sentence]:
 def point_answer(analysis: RunAnalysis, standing: Standing, at: str = "") -> list[Sentence]:
     """What is shown at a point, in one to three sentences; why there is no answer, where there is none. `at`:
     the point, where nothing around the sentences names it."""
-    if not analysis.trial_count and not analysis.conclusion.is_over:
+    if not analysis.trial_count and not analysis.is_over:
         return [Sentence("No trial of this run has ended yet")]
     if standing.first_place is FirstPlace.NOTHING:
         why = ": no trial measures it here" * analysis.is_complete
         return [Sentence(f"No program has a figure{at} ({analysis.headline.noun}){why}", "failed")]
     texts = [_distances(analysis, standing)]
-    if analysis.conclusion.is_over:
+    if analysis.is_over:
         texts.append(f"Still warming up, and not ranked: {', '.join(standing.cold)}" if standing.cold else "")
     sentences = [_opening(analysis, standing, at), *(Sentence(text) for text in texts if text)]
     baseline = analysis.experiment.baseline
@@ -66,7 +66,7 @@ def short_answer(analysis: RunAnalysis) -> str:
     here, headline = analysis.conclusion.here, analysis.headline
     if here.first_place is FirstPlace.NOTHING:
         return "no figures"
-    if not analysis.conclusion.is_over:
+    if not analysis.is_over:
         return f"not decided yet: {blocks(analysis)}"
     if here.first_place is FirstPlace.BARRED:
         return "no verdict possible"
@@ -101,7 +101,7 @@ def _opening(analysis: RunAnalysis, here: Standing, at: str) -> Sentence:
     values = [analysis.cell(name, here.point).metrics[metric.name].estimate for name in leaders]
     if (min if metric.smaller_is_better else max)(values) != values[0]:
         at = f" among {analysis.kind(best)} programs{at}"
-    if not analysis.conclusion.is_over:
+    if not analysis.is_over:
         return Sentence(f"Not decided yet{at}: {blocks(analysis)}; so far {median}")
     if here.first_place is FirstPlace.OPEN:
         return Sentence(f"Too close to call{at} after {blocks(analysis)}: {listed(here.first)}; {median}")
@@ -133,7 +133,7 @@ def _distances(analysis: RunAnalysis, here: Standing) -> str:
     """The next behind and the last, by their ratios to the best: `go takes 2.5 times as long as erlang
     (2.2–4.1), ruby 28 times (18–34)`; where more is better, `That is 2.5 times go's (2.4–2.6)`. Of a run that
     is not over, the nearest by medians."""
-    metric, is_over, best = analysis.headline, analysis.conclusion.is_over, here.first[0]
+    metric, is_over, best = analysis.headline, analysis.is_over, here.first[0]
     shown = list((here.behind if is_over else here.ratios).items())
     shown = [*shown[:1], *(shown[1:][-1:] if is_over else [])]
     parts, before = [], ""
@@ -212,7 +212,7 @@ def _why(comparison: Comparison) -> str:
     """Why a comparison is inconclusive, and what would decide it."""
     if comparison.obstacle is Obstacle.TOO_FEW_BLOCKS:
         # A run that may end early has wider intervals, which six blocks cannot give.
-        least = max(BLOCKS_FOR_VERDICT, comparison.ratio.n + 1)
+        least = max(MIN_BLOCKS, comparison.ratio.n + 1)
         return f"too few blocks ({comparison.ratio.n} of {least})"
     if comparison.obstacle:
         return OBSTACLES[comparison.obstacle]

@@ -11,9 +11,7 @@ from ringside.analysis.history import (
     CONFIRMED_BY,
     LEAST_EFFECT,
     MIN_RUNS,
-    Change,
     ChangeCause,
-    FigureHistory,
     History,
 )
 from ringside.analysis.run import RunAnalysis
@@ -25,10 +23,6 @@ from ringside.render.text.cells import Row, TableCell, TableData, plain_table, t
 from ringside.render.text.words import KINDS, MAX_NAMED, Sentence, undecided, verdict_text, where
 from ringside.text import minute, one_line
 
-_CHANGE_COLUMNS = (
-    *("contender", "point", "since", "before", "after", "after / before", "p"),
-    "what else changed there",
-)
 _MAX_NAMED = 6
 _REFERENCES = {"computing": "in registers", "memory": "waiting for memory"}
 
@@ -83,12 +77,13 @@ def diff_tables(diff: RunDiff) -> list[TableData]:
 def contender_changes(diff: RunDiff) -> list[str]:
     """What is not the same about contenders in both runs: versions, sources."""
     sentences = []
-    for change in diff.contender_changes:
-        if change.before != change.after:
-            before, after = (version or "not here" for version in (change.before, change.after))
-            sentences.append(one_line(f"{change.contender}: {before} before, {after} after."))
-        if change.sources_changed:
-            sentences.append(f"{change.contender}: its sources have changed.")
+    for name, old in diff.first.contenders.items():
+        new = diff.seconds[-1].contenders.get(name)
+        if new and old.version != new.version:
+            before, after = (each.version or "not here" for each in (old, new))
+            sentences.append(one_line(f"{name}: {before} before, {after} after."))
+        if new and old.files != new.files:
+            sentences.append(f"{name}: its sources have changed.")
     return sentences
 
 
@@ -120,8 +115,18 @@ def change_table(history: History) -> TableData:
     else:
         cause = "What changed at the same run may be the cause, and need not be."
         note = f"{rule}, in {len(tested)} series. {cause}"
-    rows = [_change_row(history, series, change) for series, change in history.changes]
-    return plain_table(f"Changes of the {history.metric.noun}", _CHANGE_COLUMNS, rows, notes=[note])
+    metric = history.metric
+    rows: list[Sequence[TableCell | str]] = []
+    for series, change in history.changes:
+        is_better = (change.ratio < 1) == metric.smaller_is_better
+        levels = [cells.estimate(series.values[change.index + step], metric.unit) for step in (-1, 0)]
+        ratio = TableCell(units.significant(change.ratio), "faster" if is_better else "slower")
+        causes = "; ".join(map(cause_text, change.causes)) or "nothing that is recorded"
+        where_and_when = (series.contender, history.label(series.point), change.run)
+        rows.append((*where_and_when, *levels, ratio, TableCell(f"{change.p:.3f}"), causes))
+    columns = ("contender", "point", "since", "before", "after", "after / before", "p")
+    title = f"Changes of the {metric.noun}"
+    return plain_table(title, (*columns, "what else changed there"), rows, notes=[note])
 
 
 def run_table(history: History) -> TableData:
@@ -130,8 +135,12 @@ def run_table(history: History) -> TableData:
     rows = []
     for index, run in reversed(list(enumerate(history.runs))):
         cpu = one_line(str(run.host.get("cpu_model") or "unknown CPU"))
+        causes = history.since_before(index)
+        texts = sorted(map(cause_text, causes or ()))
+        more = f"; {len(texts) - _MAX_NAMED} more" if len(texts) > _MAX_NAMED else ""
+        known = "; ".join(texts[:_MAX_NAMED]) + more or "nothing that is recorded"
         row = (run.id, minute(run.started_at), cpu, str(run.host.get("ringside") or "–"))
-        rows.append((*row, _differences(history.since_before(index))))
+        rows.append((*row, "the first run" if causes is None else known))
     return plain_table("Runs", columns, rows)
 
 
@@ -145,28 +154,6 @@ def cause_text(cause: ChangeCause) -> str:
         times = units.significant(cause.after)
         return f"the machine: its reference computation ({cause.name}) took {times} times as long"
     return f"the machine: {cause.name.replace('_', ' ')} {_value(cause.before)} → {_value(cause.after)}"
-
-
-def _change_row(history: History, series: FigureHistory, change: Change) -> Sequence[TableCell | str]:
-    metric = history.metric
-    is_better = (change.ratio < 1) == metric.smaller_is_better
-    return (
-        series.contender,
-        history.label(series.point),
-        change.run,
-        *(cells.estimate(series.values[change.index + step], metric.unit) for step in (-1, 0)),
-        TableCell(units.significant(change.ratio), "faster" if is_better else "slower"),
-        TableCell(f"{change.p:.3f}"),
-        "; ".join(map(cause_text, change.causes)) or "nothing that is recorded",
-    )
-
-
-def _differences(causes: Sequence[ChangeCause] | None) -> str:
-    if causes is None:
-        return "the first run"
-    texts = sorted(map(cause_text, causes))
-    more = f"; {len(texts) - _MAX_NAMED} more" if len(texts) > _MAX_NAMED else ""
-    return "; ".join(texts[:_MAX_NAMED]) + more or "nothing that is recorded"
 
 
 def _value(value: Any) -> str:

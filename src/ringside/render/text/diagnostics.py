@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from ringside.analysis.cells import MAX_FAILED_SHARE
-from ringside.analysis.examination import BLOCKS_FOR_VERDICT
+from ringside.analysis.examination import MIN_BLOCKS
 from ringside.analysis.plausibility import POINTER_BYTES
 from ringside.model.results import Diagnostic
 from ringside.render.text.command import with_store
@@ -71,7 +71,7 @@ def _fields(diagnostic: Diagnostic) -> dict[str, str]:
         "reasons": "; ".join(text.format(fields[name]) for name, text in NOISE.items() if name in fields),
         "engines": count(diagnostic.values.get("engines", 0), "engine"),
         "within": quantity(diagnostic.values.get("within_ns", 0), "ns"),
-        "least": str(BLOCKS_FOR_VERDICT),
+        "least": str(MIN_BLOCKS),
         "cycle": f"{CYCLE_NS:g}",
         "pointer": str(POINTER_BYTES),
         "parallel": f", and {', '.join(names)} used several CPUs, so lost most"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ringside import units
-from ringside.analysis.families import FamilyStanding, ModelFamily, QuestionAnswer
+from ringside.analysis.families import FamilyStanding, QuestionAnswer
 from ringside.analysis.run import RunAnalysis
 from ringside.model.catalogue import Question
 from ringside.render.text import cells
@@ -26,17 +26,16 @@ def sentences(standing: FamilyStanding) -> list[Sentence]:
 
 
 def _first(standing: FamilyStanding) -> Sentence:
-    best, value = standing.families[0], amount(standing, standing.best)
-    of_best = _of_family(standing, standing.best)
+    (best, members), *others = standing.families.items()
+    value, of_best = amount(standing, standing.best), _of_family(standing, standing.best)
     if len(standing.contenders) == 1:
         return Sentence(capitalised(f"only {of_best} has a figure: {value}"))
-    if not standing.analysis.conclusion.is_over:
+    if not standing.analysis.is_over:
         text = f"Not decided yet, as the run did not end; so far {of_best} has the best median, {value}"
         return Sentence(text)
-    others = {family.name for family in standing.families[1:]}
-    if others and len(best.members) > 1 and all((best.name, other) in standing.ahead for other in others):
-        text = f"All {len(best.members)} programs with {FAMILIES[best.name]} are ahead of every other: "
-        return _decided(standing, text + _range(standing, best))
+    if others and len(members) > 1 and all((best, other) in standing.ahead for other, _ in others):
+        text = f"All {len(members)} programs with {FAMILIES[best]} are ahead of every other: "
+        return _decided(standing, text + _range(standing, members))
     if len(standing.first) == 1:
         name = standing.first[0]
         verb = "is first" if standing.is_certain else "has the best figure"
@@ -56,7 +55,7 @@ def _decided(standing: FamilyStanding, text: str) -> Sentence:
 
 
 def _orders(standing: FamilyStanding) -> list[Sentence]:
-    names = [family.name for family in standing.families]
+    names = [*standing.families]
     behind: dict[str, list[str]] = {}
     for name, other in sorted(standing.ahead, key=lambda pair: [names.index(each) for each in pair]):
         behind.setdefault(name, []).append(FAMILIES[other])
@@ -75,8 +74,8 @@ def other_point(standing: FamilyStanding) -> str:
 
 
 def _of_family(standing: FamilyStanding, name: str) -> str:
-    family = next(family for family in standing.families if name in family.members)
-    return f"{name} ({FAMILIES[family.name]})"
+    family = next(family for family, members in standing.families.items() if name in members)
+    return f"{name} ({FAMILIES[family]})"
 
 
 def amount(standing: FamilyStanding, name: str) -> str:
@@ -89,11 +88,11 @@ def median(standing: FamilyStanding, name: str) -> str:
     return units.quantity(standing.values[name].estimate, standing.unit)
 
 
-def _range(standing: FamilyStanding, family: ModelFamily) -> str:
+def _range(standing: FamilyStanding, members: Sequence[str]) -> str:
     """The least and the largest median of a family; with its interval, where it has one contender."""
-    if len(family.members) == 1:
-        return amount(standing, family.members[0])
-    names = sorted(family.members, key=lambda name: standing.values[name].estimate)
+    if len(members) == 1:
+        return amount(standing, members[0])
+    names = sorted(members, key=lambda name: standing.values[name].estimate)
     return " to ".join(dict.fromkeys(median(standing, name) for name in (names[0], names[-1])))
 
 
@@ -125,11 +124,11 @@ def table(standing: FamilyStanding, title: str) -> TableData:
         title,
         [
             [
-                (standing.by, FAMILIES[family.name]),
-                (column, TableCell(_range(standing, family))),
-                ("programs", ", ".join(f"{name} {median(standing, name)}" for name in family.members)),
+                (standing.by, FAMILIES[family]),
+                (column, TableCell(_range(standing, members))),
+                ("programs", ", ".join(f"{name} {median(standing, name)}" for name in members)),
             ]
-            for family in standing.families
+            for family, members in standing.families.items()
         ],
         f"{metric.noun}{where(standing.analysis, standing.point)}: `{command}`",
         notes=(f"{start}: {', '.join(names)}" for start, names in notes if names),

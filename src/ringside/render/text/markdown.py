@@ -25,14 +25,10 @@ from ringside.text import one_line
 _FOLDER = Path(__file__).parent
 
 
-def render(analysis: RunAnalysis) -> str:
-    """The whole run."""
-    return rendered(_FOLDER / "run.md.j2", suite=None, runs=[analysis])
-
-
-def render_suite(suite: SuiteAnalysis) -> str:
-    """The runs of a suite: the overview, each part, and once what holds for all."""
-    return rendered(_FOLDER / "run.md.j2", suite=suite, runs=suite.runs)
+def render(shown: RunAnalysis | SuiteAnalysis) -> str:
+    """A whole run; or the runs of a suite: the overview, each part, and once what holds for all."""
+    suite = shown if isinstance(shown, SuiteAnalysis) else None
+    return rendered(_FOLDER / "run.md.j2", suite=suite, runs=suite.runs if suite else [shown])
 
 
 def render_diff(diff: RunDiff) -> str:

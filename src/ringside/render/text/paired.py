@@ -50,7 +50,7 @@ def show(
     console.print(Text(how), style="dim")
     console.print()
     if len(analysis.cells) == 1 and not is_load(analysis):
-        ((cell, description),) = analysis.executions.descriptions.items()
+        ((cell, description),) = analysis.descriptions.items()
         for label, text in _alone_lines(analysis, cell, description):
             console.print(Text.assemble((f"{label:>12}  ", "dim"), text))
         console.print()
@@ -85,7 +85,7 @@ def verdicts(analysis: RunAnalysis, order: str = "auto") -> list[Sentence]:
     noisy = (each.values for each in analysis.diagnostics if each.code == "noisy-neighbour")
     shares = (values.get("others", 0.0) for values in noisy)
     behind = " (on a machine as busy as this)" if max(shares, default=0.0) > _BUSY else ""
-    is_swept = len(analysis.names) == 1 < len(analysis.points) and analysis.executions.descriptions
+    is_swept = len(analysis.names) == 1 < len(analysis.points) and analysis.descriptions
     sentences += _sweep(analysis) if is_swept else []
     sentences += growths if len(growths := [*_growths(analysis)]) <= _MAX_STEPS else []
     for point in analysis.points:
@@ -128,7 +128,7 @@ def _growths(analysis: RunAnalysis) -> Iterator[Sentence]:
     noun, is_alone = analysis.headline.noun, len(analysis.names) == 1
     for growth in analysis.growth if analysis.measurement.name == COMMAND.name else ():
         over = growth.law.over
-        for (name, fixed), power in growth.exponents.items():
+        for (name, fixed), power in growth.values.items():
             low, high = power.low, power.high
             if low is None or high is None:
                 continue
@@ -163,7 +163,7 @@ def table(analysis: RunAnalysis, order: str = "auto") -> TableData:
         if is_load(analysis):
             whole.append([*row, *_counts(analysis, name)])
         else:
-            described = analysis.executions.descriptions.get(Cell(name, point))
+            described = analysis.descriptions.get(Cell(name, point))
             whole.append([*row[:place], *_spread(described, analysis.headline), *row[place:]])
     others = [column for column, _ in whole[0][place:]]
     # A first look has the mean and the first of the other metrics besides.
@@ -182,12 +182,11 @@ def table(analysis: RunAnalysis, order: str = "auto") -> TableData:
 
 def _counts(analysis: RunAnalysis, name: str) -> Row:
     """What the loads of a server counted."""
-    every, own = analysis.load_totals.values(), analysis.load_totals[name]
-    counts = {"answered": own.answered, "messages": own.messages, "unfinished": own.unfinished}
-    if not any(each.messages for each in every):
-        del counts["messages"]
-    row: Row = [(column, TableCell(f"{n:,}")) for column, n in counts.items()]
-    return [*row, ("errors", TableCell(f"{own.errors:,}", "failed" if own.errors else "number"))]
+    counts = analysis.load_totals[name]
+    has_messages = any(each["messages"] for each in analysis.load_totals.values())
+    columns = ("answered", *(["messages"] if has_messages else []), "unfinished")
+    row: Row = [(column, TableCell(f"{counts[column]:,}")) for column in columns]
+    return [*row, ("errors", TableCell(f"{counts['errors']:,}", "failed" if counts["errors"] else "number"))]
 
 
 def _spread(description: Description | None, metric: Metric) -> Row:
@@ -201,7 +200,7 @@ def _spread(description: Description | None, metric: Metric) -> Row:
 
 def in_order(analysis: RunAnalysis, order: str) -> list[Cell]:
     """The cells with figures: point by point in the order of the commands, or the shortest mean first."""
-    described = analysis.executions.descriptions
+    described = analysis.descriptions
     if order == "mean-time":
         return sorted(described, key=lambda cell: described[cell].mean)
     return list(described)
@@ -234,7 +233,7 @@ def _scan_rows(analysis: RunAnalysis, order: str) -> list[Row]:
             comparison = analysis.comparison(headline, cell.contender, baseline, cell.point)
             text = cells.ratio(comparison, headline, is_baseline=cell.contender == baseline)
             row.append((f"× {baseline}", text))
-        rows.append([*row, *_spread(analysis.executions.descriptions[cell], headline)])
+        rows.append([*row, *_spread(analysis.descriptions[cell], headline)])
     return rows
 
 

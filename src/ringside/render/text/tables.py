@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ringside import units
-from ringside.analysis.distributions import REPEATS_FOR_STEADY_STATE, WarmUp
-from ringside.analysis.published import ThenAndNowRow
+from ringside.analysis.distributions import MIN_FOR_STEADY_STATE, WarmUp
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.scaling import CoresScaling, ScaledContender
 from ringside.model.design import Cell, Metric, Point
@@ -29,53 +28,10 @@ _IMPLAUSIBLE = f"{cells.MARK} has figures that no honest program can have: see t
 def tables(analysis: RunAnalysis, *, is_part: bool = False, by_point: bool = True) -> list[TableData]:
     """All tables of a run, in the order in which they are read. `is_part`: of a suite, which has one table of
     all contenders. `by_point`: also those of `point_table`."""
-    shown = [
-        *_figures(analysis, by_point=by_point),
-        None if is_part else contenders.contender_table(analysis),
-        contenders.failure_table(analysis),
-    ]
-    return [table for table in shown if table]
+    return [each for each in _tables(analysis, is_part=is_part, by_point=by_point) if each]
 
 
-def first_table(analysis: RunAnalysis, point: Point | None) -> TableData:
-    """What a terminal shows of a point: the programs, the best first, with the headline and how far they are
-    from the baseline; of programs without figures the reason. None: of all points the headline alone. The
-    reference program is no part of it, unless it is the baseline."""
-    headline, baseline, margin = analysis.headline, analysis.experiment.baseline, analysis.experiment.margin
-    names = [name for name in analysis.names if name != analysis.floor or name == baseline]
-    if point is None:
-        return replace(metric_table(analysis, headline, names), title="", subtitle="", notes=())
-    ranking = analysis.rankings[headline.name, point]
-    order = [name for name in ranking.order if name in names]
-    values = {name: analysis.cell(name, point).metrics.get(headline.name) for name in order}
-    most = max((value.estimate for value in values.values() if value), default=0.0)
-    column = headline.noun if len(headline.noun) <= _LONG else headline.title
-    rows: list[Row] = []
-    for name in order:
-        cell, value = analysis.cell(name, point), values[name]
-        shown = cells.figure(cell, headline, with_interval=True)
-        figure, _, ends = shown.text.partition(" (")
-        kind = analysis.kind(name)
-        title = cells.name(analysis, name) + (f" ({kind})" if kind != analysis.kind(order[0]) else "")
-        comparison = analysis.comparison(headline, name, baseline, point)
-        against = cells.distance(comparison, headline, margin)
-        if value is None:
-            reason = cell.reason.removeprefix(f"{shown.text}: ") or "no trial reported it"
-            against = cells.text(one_line(reason))
-        elif name == baseline:
-            against = TableCell("baseline", "text")
-        elif name in ranking.failing:
-            failed = sum(n for outcome, n in cell.outcomes.items() if outcome is not Outcome.OK)
-            against = TableCell(f"failed {failed} of {sum(cell.outcomes.values())} trials", "failed")
-        share = value.estimate / most if value and most > 0 else None
-        row: Row = [("program", title), (column, replace(shown, text=figure))]
-        row.append((" ", TableCell(f"({ends}" if ends else "", "quiet", bar=share)))
-        rows.append([*row, *([(f"vs {baseline}", against)] if len(analysis.names) > 1 or not value else [])])
-    return table("", rows, narrow=(" ",))
-
-
-def _figures(analysis: RunAnalysis, *, by_point: bool) -> Iterator[TableData | None]:
-    """The tables of what was measured."""
+def _tables(analysis: RunAnalysis, *, is_part: bool, by_point: bool) -> Iterator[TableData | None]:
     if len(analysis.points) <= POINT_TABLES:
         yield from (point_table(analysis, point) for point in analysis.points if by_point)
     else:
@@ -88,6 +44,53 @@ def _figures(analysis: RunAnalysis, *, by_point: bool) -> Iterator[TableData | N
     yield from scaling_tables(analysis)
     yield breakdown_table(analysis)
     yield from published_tables(analysis)
+    yield None if is_part else contenders.contender_table(analysis)
+    yield contenders.failure_table(analysis)
+
+
+def first_table(analysis: RunAnalysis, point: Point | None) -> TableData:
+    """What a terminal shows of a point: the programs, the best first, with the headline and how far they are
+    from the baseline; of programs without figures the reason. None: of all points the headline alone. The
+    reference program is no part of it, unless it is the baseline."""
+    headline, baseline, margin = analysis.headline, analysis.experiment.baseline, analysis.experiment.margin
+    names = [name for name in analysis.names if name != analysis.floor or name == baseline]
+    if point is None:
+        return replace(metric_table(analysis, headline, names), title="", subtitle="", notes=())
+    ranking = analysis.rankings[headline.name, point]
+    shown = _headlines(analysis, point, names)
+    first_kind = analysis.kind(next(iter(shown)))
+    column = headline.noun if len(headline.noun) <= _LONG else headline.title
+    rows: list[Row] = []
+    for name, whole in shown.items():
+        cell, kind = analysis.cell(name, point), analysis.kind(name)
+        figure, _, ends = whole.text.partition(" (")
+        title = cells.name(analysis, name) + (f" ({kind})" if kind != first_kind else "")
+        comparison = analysis.comparison(headline, name, baseline, point)
+        against = cells.distance(comparison, headline, margin)
+        if not (has_figure := headline.name in cell.metrics):
+            reason = cell.reason.removeprefix(f"{whole.text}: ") or "no trial reported it"
+            against = cells.text(one_line(reason))
+        elif name == baseline:
+            against = TableCell("baseline", "text")
+        elif name in ranking.failing:
+            failed = sum(n for outcome, n in cell.outcomes.items() if outcome is not Outcome.OK)
+            against = TableCell(f"failed {failed} of {sum(cell.outcomes.values())} trials", "failed")
+        row: Row = [("program", title), (column, replace(whole, text=figure, bar=None))]
+        row.append((" ", TableCell(f"({ends}" if ends else "", "quiet", bar=whole.bar)))
+        is_compared = len(analysis.names) > 1 or not has_figure
+        rows.append([*row, *([(f"vs {baseline}", against)] if is_compared else [])])
+    return table("", rows, narrow=(" ",))
+
+
+def _headlines(analysis: RunAnalysis, point: Point, names: Sequence[str]) -> dict[str, TableCell]:
+    """The headline of these contenders at a point, in the order of the ranking, with its bar."""
+    headline = analysis.headline
+    order = [name for name in analysis.rankings[headline.name, point].order if name in names]
+    values = {name: analysis.cell(name, point).metrics.get(headline.name) for name in order}
+    figures = {name: cells.figure(analysis.cell(name, point), headline, with_interval=True) for name in order}
+    most = max((value.estimate for value in values.values() if value), default=0.0)
+    shares = {name: value.estimate / most for name, value in values.items() if value and most > 0}
+    return {name: replace(figure, bar=shares.get(name)) for name, figure in figures.items()}
 
 
 def point_table(analysis: RunAnalysis, point: Point) -> TableData:
@@ -117,20 +120,16 @@ def point_rows(analysis: RunAnalysis, point: Point) -> list[Row]:
     headline, baseline, floor = analysis.headline, analysis.experiment.baseline, analysis.floor
     margin = analysis.experiment.margin
     ranking = analysis.rankings[headline.name, point]
-    values = {name: analysis.cell(name, point).metrics.get(headline.name) for name in ranking.order}
-    most = max((value.estimate for value in values.values() if value), default=0.0)
     # Where all are alike, or but for the floor, it says nothing.
     has_class = any(analysis.kind(name) == "bare" for name in analysis.names)
     others = other_metrics(analysis, point)
     rows: list[Row] = []
-    for name in ranking.order:
-        cell, value, is_baseline = analysis.cell(name, point), values[name], name == baseline
+    for name, figure in _headlines(analysis, point, analysis.names).items():
+        cell, is_baseline = analysis.cell(name, point), name == baseline
         comparison = analysis.comparison(headline, name, baseline, point)
-        figure = cells.figure(cell, headline, with_interval=True)
-        bar = value.estimate / most if value and most > 0 else None
         row: Row = [("contender", cells.name(analysis, name))]
         row += [("class", analysis.kind(name))] if has_class else []
-        row += [(headline.title, replace(figure, bar=bar))]
+        row += [(headline.title, figure)]
         if len(analysis.names) > 1:
             row += [(f"× {baseline}", cells.ratio(comparison, headline, is_baseline=is_baseline))]
             row += [("verdict", cells.verdict(comparison, headline, margin, is_baseline=is_baseline))]
@@ -196,7 +195,7 @@ def ratio_table(analysis: RunAnalysis, metric: Metric) -> TableData:
         for point in analysis.points
     ]
     subtitle = "with 95 % intervals"
-    if metric not in analysis.metrics[: analysis.confirmatory]:
+    if metric not in analysis.examination.confirmatory:
         subtitle += "; exploratory: its verdicts have an error rate of their own"
     return table(f"{metric.title}: ratios from pairs inside blocks", rows, subtitle)
 
@@ -207,7 +206,7 @@ def machine_table(analysis: RunAnalysis) -> TableData | None:
         return None
     headline, baseline = analysis.headline, analysis.experiment.baseline
     has_ratios = len(analysis.names) > 1
-    names = {machine: one_line(machine) for machine in machines.names}
+    names = {machine: one_line(machine) for machine in machines.blocks}
     rows = []
     for each in machines.rows:
         name, point = each.cell.contender, each.cell.point
@@ -236,23 +235,26 @@ def breakdown_table(analysis: RunAnalysis) -> TableData | None:
     if not analysis.breakdown:
         return None
     metrics = [analysis.measurement.metric(name) for name in analysis.measurement.breakdown]
-    several = len({row.cell.point for row in analysis.breakdown}) > 1
-    labels = {row.cell: analysis.label(row.cell.point) for row in analysis.breakdown}
+    several = len({cell.point for cell in analysis.breakdown}) > 1
+    labels = {cell: analysis.label(cell.point) for cell in analysis.breakdown}
     return table(
         "Where the time went",
         [
             [
-                ("contender", row.cell.contender),
-                *([("point", labels[row.cell])] if several else []),
-                *((each.title, cells.estimate(row.figures.get(each.name), each.unit)) for each in metrics),
+                ("contender", cell.contender),
+                *([("point", label)] if several else []),
+                *(
+                    (each.title, cells.estimate(analysis.cells[cell].metrics.get(each.name), each.unit))
+                    for each in metrics
+                ),
             ]
-            for row in analysis.breakdown
+            for cell, label in labels.items()
         ],
         "medians over blocks; times are sums over all units of a kind",
         notes=(
-            f"{labels[row.cell]}: {row.diagnosis}." if several else f"{row.diagnosis}."
-            for row in analysis.breakdown
-            if row.diagnosis
+            f"{labels[cell]}: {diagnosis}." if several else f"{diagnosis}."
+            for cell, diagnosis in analysis.breakdown.items()
+            if diagnosis
         ),
         narrow=(metric.title for metric in reversed(metrics)),
     )
@@ -274,7 +276,7 @@ def warm_up_table(analysis: RunAnalysis) -> TableData | None:
         "since the process began; blocks are counted where they differ",
         notes=()
         if is_long_enough
-        else (f"With fewer than {REPEATS_FOR_STEADY_STATE} repeats no steady state can be detected.",),
+        else (f"With fewer than {MIN_FOR_STEADY_STATE} repeats no steady state can be detected.",),
         narrow=("repeats", "steady from"),
     )
 
@@ -305,41 +307,26 @@ def _warm_up_row(analysis: RunAnalysis, warm_up: WarmUp, metric: Metric) -> Row:
     ]
 
 
-def published_tables(analysis: RunAnalysis) -> list[TableData]:
-    """Figures of contenders then and now, and ratios of pairs; none without a source."""
+def published_tables(analysis: RunAnalysis) -> Iterator[TableData]:
+    """Figures of contenders then and now, and ratios of pairs, which have no unit; none without a source."""
     both = analysis.then_and_now
     figures = [(each.metric, row, each.metric.unit) for each in both for row in each.figures]
     ratios = [(each.metric, row, "") for each in both for row in each.ratios]
-    tables = [_published_table(analysis, "Then and now", "contender", figures)] if figures else []
-    return tables + ([_published_table(analysis, "Ratios then and now", "pair", ratios)] if ratios else [])
-
-
-def _published_table(
-    analysis: RunAnalysis, title: str, column: str, rows: Sequence[tuple[Metric, ThenAndNowRow, str]]
-) -> TableData:
-    """`rows`: each with its metric and its unit, which ratios do not have."""
-    source, metric = analysis.then_and_now[0].source, analysis.then_and_now[0].metric
-    several = len(analysis.then_and_now) > 1
-    has_notes = any(row.note for _, row, _ in rows)
-    return table(
-        title,
-        [
-            [
-                ("point", analysis.label(row.point)),
-                (column, row.label),
-                *([("metric", metric.title)] if several else []),
-                ("then", TableCell(units.quantity(row.then, unit) if unit else units.significant(row.then))),
-                *([("as it was then", row.note)] if has_notes else []),
-                ("now", cells.interval(row.now, unit)),
-            ]
-            for metric, row, unit in rows
-        ],
-        "" if several else f"{metric.title}: {metric.explanation}",
-        notes=(
-            f"Then: {source.title} ({source.date}); hardware: {source.hardware}.",
-            *([f"The source's figures: {source.metric_note}."] if source.metric_note else []),
-        ),
-    )
+    shown = (("Then and now", "contender", figures), ("Ratios then and now", "pair", ratios))
+    for title, column, rows in (each for each in shown if each[2]):
+        source, first, several = both[0].source, both[0].metric, len(both) > 1
+        has_notes = any(row.note for _, row, _ in rows)
+        note = f"Then: {source.title} ({source.date}); hardware: {source.hardware}."
+        of_figures = [f"The source's figures: {source.metric_note}."] if source.metric_note else []
+        whole: list[Row] = []
+        for metric, row, unit in rows:
+            then = units.quantity(row.then, unit) if unit else units.significant(row.then)
+            line: Row = [("point", analysis.label(row.point)), (column, row.label)]
+            line += [("metric", metric.title)] if several else []
+            line += [("then", TableCell(then)), *([("as it was then", row.note)] if has_notes else [])]
+            whole.append([*line, ("now", cells.interval(row.now, unit))])
+        subtitle = "" if several else f"{first.title}: {first.explanation}"
+        yield table(title, whole, subtitle, notes=[note, *of_figures])
 
 
 # From here on a best number of cores means none.
@@ -354,10 +341,10 @@ def scaling_tables(analysis: RunAnalysis) -> Iterator[TableData]:
         yield _cores_table(analysis, scaling)
     for growth in analysis.growth:
         metric, size = analysis.measurement.metric(growth.law.metric), counted(analysis, growth.law.over)
-        titles = {fixed: analysis.setting(fixed) for fixed in growth.settings}
+        titles = {fixed: analysis.setting(fixed) for _, fixed in growth.values}
         yield table(
             f"{metric.title}: growth with {size}",
-            _by_setting(growth.order, titles, growth.exponents, "exponent", ""),
+            _by_setting(growth.order, titles, growth.values, "exponent", ""),
             f"the power of {size} with which it grows: 1 is in proportion; with 95 % intervals",
         )
 
@@ -365,14 +352,10 @@ def scaling_tables(analysis: RunAnalysis) -> Iterator[TableData]:
 def slope_tables(analysis: RunAnalysis) -> Iterator[TableData]:
     """A table for each slope of the workload: a row for each contender, the smallest first, and a column for
     each setting of the other factors."""
-    for slope in analysis.measurement.slopes:
-        rows = [row for row in analysis.slopes if row.slope.name == slope.name]
-        if rows:
-            titles = {row.fixed: str(row.fixed) for row in rows}
-            values = {(row.contender, row.fixed): row.value for row in rows}
-            order = dict.fromkeys(row.contender for row in sorted(rows, key=lambda row: row.value.estimate))
-            shown = _by_setting(order, titles, values, slope.title, slope.unit)
-            yield table(slope.title, shown, slope.explanation)
+    for growth in analysis.slopes:
+        slope, titles = growth.law, {fixed: str(fixed) for _, fixed in growth.values}
+        shown = _by_setting(growth.order, titles, growth.values, slope.title, slope.unit)
+        yield table(slope.title, shown, slope.explanation)
 
 
 def _by_setting(

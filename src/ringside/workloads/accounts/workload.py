@@ -14,9 +14,9 @@ from ringside.workloads.base import Workload, repeats
 from ringside.workloads.evidence import (
     FACTOR,
     MODULUS,
-    ORDER_BASE,
     first_number,
     fold,
+    fold_again,
     milliseconds,
     most_together_ns,
     times_figures,
@@ -114,11 +114,9 @@ class Accounts(Workload):
     def evidence(self, point: Point, seed: int, input: Input | None) -> Evidence:
         units, transfers, hot = (int(point[name]) for name in ("units", "transfers", "hot"))
         accounts, times = int(point["accounts"]), repeats(point)
-        once, folded = expected(accounts, units, transfers, hot, seed), 0
-        for _ in range(times):
-            folded = (pow(ORDER_BASE, accounts, MODULUS) * folded + once) % MODULUS
+        once = expected(accounts, units, transfers, hot, seed)
         result = {
-            "balances": str(folded),
+            "balances": str(fold_again(once, accounts, times)),
             "transfers": str(times * units * transfers),
             "audits": str(times * units * (transfers // int(point["every"]))),
             "wrong": "0",
@@ -130,12 +128,11 @@ class Accounts(Workload):
 
     def contradiction(self, trial: Trial, seed: int) -> str | None:
         point, phases = trial.cell.point, trial.phases.get("transfer", ())
-        result = (trial.report.result if trial.report else None) or {}
         if not phases:
             return "no line ::phase name=transfer"
         levels = [int(point[name]) for name in ("units", "transfers", "every", "auditors")]
         try:
-            contradict(result, phases[-1], *levels)
+            contradict(trial.result, phases[-1], *levels)
         except ValueError as problem:
             return str(problem)
         return None
@@ -149,7 +146,7 @@ class Accounts(Workload):
         transfers = self.work(point)
         if transfer_ns := trial.phase_ns("transfer"):
             figures["transfer_ns"] = transfer_ns / transfers
-        figures |= times_figures((report and report.result) or {}, ("transfer", "audit"))
+        figures |= times_figures(trial.result, ("transfer", "audit"))
         if "cpu_s" in figures:
             figures["cpu_per_transfer_s"] = figures["cpu_s"] / transfers
         if report:

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from ringside.model.results import Trial
 from ringside.probe.protocol import LoadPlan, Step
-from ringside.workloads.serving import percentiles_s, step
+from ringside.workloads.serving import cpu_of_an_answer, percentiles_s, step
 
 # How long such clients wait: half of the median of one upstream, and less than nearly all of three take.
 PATIENCE_S = 0.05
@@ -50,8 +50,8 @@ def figures(trial: Trial) -> dict[str, float]:
         figures["overhead_s.p50"] = others.upstreams.overhead.p50_ns * 1e-9
         figures["overhead_s.p99"] = others.upstreams.overhead.p99_ns * 1e-9
         figures["overhead_before_s.p99"] = before.upstreams.overhead.p99_ns * 1e-9
-    cpu_s = _cpu_s(trial, "measured", others.requests + others.late_requests + leaving.requests)
-    before_s = _cpu_s(trial, BEFORE, before.requests + before.late_requests)
+    cpu_s = cpu_of_an_answer(trial, "measured", others.requests + others.late_requests + leaving.requests)
+    before_s = cpu_of_an_answer(trial, BEFORE, before.requests + before.late_requests)
     if cpu_s:
         figures["cpu_per_request_s"] = cpu_s
     if cpu_s and before_s:
@@ -60,9 +60,3 @@ def figures(trial: Trial) -> dict[str, float]:
     if settled and after and settled.pss_bytes and after.pss_bytes:
         figures["leftover_bytes"] = float(max(0, after.pss_bytes - settled.pss_bytes))
     return figures
-
-
-def _cpu_s(trial: Trial, step_name: str, answers: int) -> float | None:
-    """CPU seconds of the server for each of these answers of a step."""
-    begin, end = trial.marks.get(f"begin {step_name}"), trial.marks.get(f"end {step_name}")
-    return (end.cpu_ns - begin.cpu_ns) * 1e-9 / answers if begin and end and answers else None

@@ -85,8 +85,7 @@ class Fanout(serving.Serving):
 
     def figures(self, trial: Trial) -> dict[str, float]:
         if _share(trial.cell.point):
-            engine = serving.engine_figures(trial.load("measured", "others"))
-            return serving.memory_figures(trial, "measured") | engine | vanish.figures(trial)
+            return serving.step_figures(trial, "measured", "others") | vanish.figures(trial)
         figures, load = serving.server_figures(trial, "measured"), trial.load("measured")
         latencies_s = serving.percentiles_s(load)
         figures |= {

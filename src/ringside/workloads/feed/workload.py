@@ -103,7 +103,7 @@ class Feed(serving.Serving):
 
     def figures(self, trial: Trial) -> dict[str, float]:
         point, load = trial.cell.point, _load(trial)
-        figures = serving.memory_figures(trial, "measured") | serving.engine_figures(load)
+        figures = serving.step_figures(trial, "measured")
         late_s = serving.percentiles_s(load, "lateness")
         figures |= {f"late_s.{name}": value for name, value in late_s.items()}
         for metric, histogram in (("connect_s.p99", "connect"), ("first_s.p99", "first_byte")):

@@ -119,15 +119,14 @@ class Fib(serving.Serving):
         if point["load"] == "rate":
             return _rate_figures(trial)
         if point["load"] == "overload":
-            engine = serving.engine_figures(load)
-            return serving.memory_figures(trial, "measured") | engine | overload.figures(trial)
+            return serving.step_figures(trial, "measured") | overload.figures(trial)
         latencies_s = serving.percentiles_s(load)
         figures = {f"{name}_s": latencies_s[name] for name in serving.PERCENTILES if name in latencies_s}
         # The median has the name that the post's figures have.
         figures = {"latency_s" if name == "p50_s" else name: value for name, value in figures.items()}
         if point["load"] == "mixed":
             # The CPU time of this step is that of two loads.
-            figures |= serving.memory_figures(trial, "measured") | serving.engine_figures(load)
+            figures |= serving.step_figures(trial, "measured")
             alone_s = serving.percentiles_s(trial.load("alone"))
             if "p99" in latencies_s:
                 figures["short_p99_s"] = latencies_s["p99"]
@@ -210,9 +209,7 @@ def _rate_figures(trial: Trial) -> dict[str, float]:
         figures |= {f"{name}_s_at_{rate}": latencies_s[name] for name in _OVER_RATES}
         if p99_s < _SUSTAINED_S and load.requests >= 0.99 * (load.intended or 0):
             sustained = rate
-    server = serving.memory_figures(trial, f"rate {last}") | serving.engine_figures(
-        trial.load(f"rate {last}")
-    )
+    server = serving.step_figures(trial, f"rate {last}")
     return {**server, **figures, "sustained_per_s": float(sustained)}
 
 

@@ -25,8 +25,7 @@ def _workers(subject: Subject) -> None:
             return
         most = _most_at_one_time(trial.spans)
         if most == 2:
-            result = (trial.report and trial.report.result) or {}
-            if not int(result.get("beats", "0")):
+            if not int(trial.result.get("beats", "0")):
                 subject.report("jobs-beats", "beats=B, about 45 of them", "beats=0", line)
             return
         if most > 2:

@@ -14,9 +14,9 @@ from ringside.workloads.base import Workload, repeats
 from ringside.workloads.evidence import (
     FACTOR,
     MODULUS,
-    ORDER_BASE,
     first_number,
     fold,
+    fold_again,
     milliseconds,
     whole_number,
 )
@@ -35,10 +35,7 @@ def order(jobs: int, kind: str, rounds: int, seed: int, repeats: int = 1) -> int
     """H of the contract over all answers in order, of all repeats."""
     power = pow(FACTOR, rounds if kind == "cpu" else 1, MODULUS)
     once = fold(first_number(seed + job) * power % MODULUS for job in range(jobs))
-    folded = 0
-    for _ in range(repeats):
-        folded = (pow(ORDER_BASE, jobs, MODULUS) * folded + once) % MODULUS
-    return folded
+    return fold_again(once, jobs, repeats)
 
 
 # How often a program does a job in the foreground before all else.
@@ -49,7 +46,6 @@ TIMES_ALONE = 5
 _CYCLES_PER_ROUND = 2
 # Each span is a protocol line; a trial may have two thousand.
 _MAX_TRACED_JOBS = 1900
-_OTHER_OUTPUT_BYTES = 1 << 20
 # A makespan below the ideal by less is noise.
 _MIN_OVER_IDEAL = 0.98
 _BELOW_IDEAL_REMEDY = "read it as a lower bound of the ideal; with longer jobs, starting them weighs less"
@@ -107,8 +103,7 @@ class Jobs(Workload):
         alone = len(trial.phases.get("alone", ()))
         if trial.cell.point["kind"] == "cpu" and alone != TIMES_ALONE:
             return f"{count(alone, 'line')} ::phase name=alone instead of {TIMES_ALONE}"
-        result = (trial.report and trial.report.result) or {}
-        beats, gaps = whole_number(result.get("beats", "")), trial.phases.get("gap", ())
+        beats, gaps = whole_number(trial.result.get("beats", "")), trial.phases.get("gap", ())
         if beats is None or not gaps:
             return None
         beaten_ns = sum(trial.phases.get("makespan", ())) - sum(trial.phases.get("submit", ()))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from ringside.errors import UsageError
@@ -34,17 +33,10 @@ TIMES = ("calm", "answer", "recovery")
 _COVERED = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class Expected:
-    """`failures`: messages that make their unit fail; `order`: H of the contract."""
-
-    failures: int
-    order: int
-
-
 @lru_cache(maxsize=16)
-def expected(units: int, messages: int, every: int, seed: int) -> Expected:
-    """The report of the collector in a program that did the work."""
+def expected(units: int, messages: int, every: int, seed: int) -> tuple[int, int]:
+    """The report of the collector in a program that did the work: how many messages make their unit fail, and
+    H of the contract."""
     order = failures = 0
     for unit in range(units):
         x = first_number(seed + unit)
@@ -62,7 +54,7 @@ def expected(units: int, messages: int, every: int, seed: int) -> Expected:
                     state = (ORDER_BASE * state + x) % MODULUS
                     folded = (ORDER_BASE * folded + state + handled) % MODULUS
         order = (ORDER_BASE * order + folded) % MODULUS
-    return Expected(failures, order)
+    return failures, order
 
 
 def contradict(
@@ -86,7 +78,6 @@ def contradict(
             )
 
 
-_OUTPUT_BYTES = 1 << 20
 # The time of each answer is kept until the end, and the evidence is computed message by message.
 _MOST_MESSAGES = 1_000_000
 _REHEARSED_MESSAGES = 20
@@ -102,12 +93,12 @@ class Restarts(Workload):
             )
 
     def evidence(self, point: Point, seed: int, input: Input | None) -> Evidence:
-        of = expected(*_levels(point), seed)
+        failures, order = expected(*_levels(point), seed)
         result = {
-            "answers": str(len(PASSES) * self.work(point) - of.failures),
-            "failures": str(of.failures),
-            "fresh": str(of.failures),
-            "order": str(of.order),
+            "answers": str(len(PASSES) * self.work(point) - failures),
+            "failures": str(failures),
+            "fresh": str(failures),
+            "order": str(order),
         }
         return Evidence(result, ExpectedLines(total=0))
 
@@ -119,10 +110,9 @@ class Restarts(Workload):
 
     def contradiction(self, trial: Trial, seed: int) -> str | None:
         units, messages, every = _levels(trial.cell.point)
-        result = (trial.report.result if trial.report else None) or {}
-        failures = expected(units, messages, every, seed).failures
+        failures, _ = expected(units, messages, every, seed)
         try:
-            contradict(trial.phases, result, units, messages, failures)
+            contradict(trial.phases, trial.result, units, messages, failures)
         except ValueError as problem:
             return str(problem)
         return None
@@ -136,8 +126,7 @@ class Restarts(Workload):
 
     def figures(self, trial: Trial) -> dict[str, float]:
         point = trial.cell.point
-        figures = process_figures(trial.report)
-        figures |= times_figures((trial.report and trial.report.result) or {}, TIMES)
+        figures = process_figures(trial.report) | times_figures(trial.result, TIMES)
         if figures.get("calm_s.p99") and (others := figures.get("answer_s.p99")):
             figures["others_over_calm"] = others / figures["calm_s.p99"]
         if start_ns := trial.phase_ns("start"):

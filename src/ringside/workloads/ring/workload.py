@@ -8,7 +8,7 @@ from ringside.model.design import Input, Point
 from ringside.model.results import Trial
 from ringside.probe.protocol import Evidence, ExpectedLines
 from ringside.workloads.base import Workload, repeats
-from ringside.workloads.evidence import MODULUS, ORDER_BASE
+from ringside.workloads.evidence import MODULUS, ORDER_BASE, fold_again
 from ringside.workloads.phases import CYCLE_NS
 from ringside.workloads.process import held_figures, repeat_figures
 from ringside.workloads.tables import declared
@@ -29,11 +29,7 @@ def order(nodes: int, messages: int, repeats: int = 1) -> int:
     powers = (pow(q, messages, p) - 1) * inverse
     weighted = q * (1 - messages * pow(q, messages - 1, p) + (messages - 1) * pow(q, messages, p))
     shift = nodes * (nodes - 1) // 2
-    once = (shift * powers + weighted * inverse * inverse) % p
-    folded = 0
-    for _ in range(repeats):
-        folded = (pow(q, messages, p) * folded + once) % p
-    return folded
+    return fold_again((shift * powers + weighted * inverse * inverse) % p, messages, repeats)
 
 
 # A trace line is some forty characters; ids and numbers may be long.

@@ -81,7 +81,7 @@ def contradictions(trial: Trial, seed: int) -> Iterator[str]:
                 f"were due after {_seconds(due)}: some woke early"
             )
             return
-    late = lateness_ns((trial.report and trial.report.result) or {})
+    late = lateness_ns(trial.result)
     if late is None:
         yield f"{', '.join(LATE)} must be whole numbers, none smaller than the one before"
     elif late["late_max_ns"] > wakes[-1] - first_ns:
@@ -95,7 +95,6 @@ def _seconds(ns: int) -> str:
     return f"{ns / SECOND_NS:.3f} s"
 
 
-_OUTPUT_BYTES = 1 << 20
 # The keys of `::result` by the names in metrics.
 _LATE_NAMES = dict(zip(("p50", "p99", "max"), LATE, strict=True))
 # The work of a second of sleep, in tasks: what a slow runtime starts meanwhile.
@@ -131,7 +130,7 @@ class Sleepers(Workload):
         figures = process_figures(trial.report) | held_figures(trial, "started", "held_pss_bytes")
         if start_ns := trial.phase_ns("start"):
             figures |= {"start_ns": start_ns / int(point["tasks"]), "start_s": start_ns / 1e9}
-        if trial.report and trial.report.result and (late := lateness_ns(trial.report.result)):
+        if late := lateness_ns(trial.result):
             figures |= {f"late_s.{name}": late[key] / 1e9 for name, key in _LATE_NAMES.items()}
         if wakes := trial.phases.get("wake"):
             figures["end_late_s"] = max(0, wakes[-1] - int(point["seconds"]) * SECOND_NS) / 1e9
