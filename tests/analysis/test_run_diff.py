@@ -324,6 +324,6 @@ def test_the_place_of_the_load_must_be_the_same() -> None:
         with pytest.raises(UsageError) as refused:
             diff(first, one)
         assert str(refused.value) == (
-            f"the load of {place} and that of b came from 1 engine on other machines: where the load is "
-            "changes what is measured, so the two cannot be compared"
+            f"the load of {place} and that of b came from 1 engine on other machines: runs that are loaded "
+            "from different places cannot be compared"
         )
