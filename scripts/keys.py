@@ -24,7 +24,7 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "KEYS.md"
 FILES = (
     ("A contender: `contenders/NAME/contender.toml`", catalogue.Manifest),
     ("An experiment: `experiments/NAME.toml`", design.ExperimentFile),
-    ("A suite: `experiments/NAME.toml`", design.SuiteFile),
+    ("A suite: `experiments/NAME.toml`", design.Suite),
     ("A question: `questions/NAME.toml`", catalogue.QuestionFile),
     ("Published figures: `published/NAME.toml`", catalogue.PublishedFile),
     ("The test of a claim: `[claim.test]` in `published/NAME.toml`", claims.ClaimRow),

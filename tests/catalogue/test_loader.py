@@ -194,7 +194,7 @@ def test_suites(tmp_path: Path) -> None:
     assert read_suite(experiment(tmp_path, EXPERIMENT)) is None
     suite = read_suite(experiment(tmp_path, 'title = "S"\nparts = ["a", "b"]\nnote = "n"\n'))
     assert suite
-    assert (suite.name, suite.title, suite.experiments, suite.note) == ("trial", "S", ("a", "b"), "n")
+    assert (suite.title, suite.experiments, suite.note) == ("S", ("a", "b"), "n")
     with pytest.raises(CatalogueError, match=r"trial\.toml:2: `trial` is a part of itself"):
         read_suite(experiment(tmp_path, 'title = "S"\nparts = ["trial"]\n'))
     with pytest.raises(CatalogueError, match=r"trial\.toml:2: this is a suite"):

@@ -269,7 +269,7 @@ def test_a_run_writes_its_page(
     # Before a trial.
     (workplace / "mine.html").write_text("my own")
     assert "mine.html was not written by ringside" in complaint("run", "solo", "--report", "mine.html")
-    assert "no/folder is no folder" in complaint("run", "solo", "--report", "no/folder/page.html")
+    assert "no/folder/x.html cannot be written" in complaint("run", "solo", "--report", "no/folder/x.html")
     assert (workplace / "mine.html").read_text() == "my own"
     assert in_process("list", "runs").stdout == runs
 

@@ -13,7 +13,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from ringside.cli import compare, gates
+from ringside.cli import gates
+from ringside.cli.main import cli
 from ringside.errors import UsageError
 from ringside.model.design import Metric, Point
 from ringside.model.results import Comparison, Interval, Obstacle, Verdict
@@ -57,8 +58,8 @@ def two_runs(tmp_path: Path) -> Callable[[float], Runs]:
 
 
 def run(where: str, *arguments: str) -> object:
-    words = [*arguments, "--store", where]
-    return contextvars.copy_context().run(compare.compare.main, words, standalone_mode=False)
+    words = ["compare", *arguments, "--store", where]
+    return contextvars.copy_context().run(cli.main, words, standalone_mode=False)
 
 
 def document(capsys: pytest.CaptureFixture[str], where: str, *arguments: str) -> dict[str, Any]:

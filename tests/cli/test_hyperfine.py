@@ -12,14 +12,15 @@ import signal
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import click
 import pytest
 
 from ringside.analysis.run import analysis_of
 from ringside.cli import context
-from ringside.cli import vs as vs_command
-from ringside.cli.main import ANSWERS
+from ringside.cli.main import cli
+from ringside.cli.options import SectionedCommand
 from ringside.measure.host import LOCK_VARIABLE
 from ringside.render.text.command import command
 from ringside.store.database import single_run
@@ -28,6 +29,7 @@ from tests.support.cases import cases, tables
 from tests.support.command_line import RINGSIDE, Ended, in_process
 from tests.support.locks import another
 
+VS = cast(SectionedCommand, cli.get_command(click.Context(cli), "vs"))
 NO_PROGRAM = "some-program-that-does-not-exist"
 
 Vs = Callable[..., Ended]
@@ -332,11 +334,11 @@ def test_every_option_of_hyperfine_is_there_or_answered(vs: Vs) -> None:
     page = (ROOT / "docs" / "COMMANDS.md").read_text(encoding="utf-8")
     rows = page.partition("| hyperfine |")[2].partition("\n\n")[0]
     names = "\n".join(re.findall(r"^\| (`[^`]+`)", rows, re.MULTILINE))
-    assert ANSWERS["vs"].keys() <= set(re.findall(r"(?<=[`, ])--?[a-zA-Z-]+", names)) <= words
-    ours = {word for parameter in vs_command.vs.params for word in parameter.opts}
+    assert VS.answers.keys() <= set(re.findall(r"(?<=[`, ])--?[a-zA-Z-]+", names)) <= words
+    ours = {word for parameter in VS.params for word in parameter.opts}
     # The help, and those whose value is part of the word, are read before the parser.
-    assert words - ours - {"-h", "--help", "-S", "-i"} == set(ANSWERS["vs"])
-    for word, answer in ANSWERS["vs"].items():
+    assert words - ours - {"-h", "--help", "-S", "-i"} == set(VS.answers)
+    for word, answer in VS.answers.items():
         ended = vs(word, "true")
         assert ended.status == 2
         (line,) = ended.stderr.strip().splitlines()
@@ -357,8 +359,8 @@ def test_every_option_of_hyperfine_is_there_or_answered(vs: Vs) -> None:
     ],
 )
 def test_a_value_in_the_same_word_and_words_that_are_values(words: str, values: dict[str, object]) -> None:
-    given = vs_command.vs.make_context("vs", [*words.split(), "true"]).params
-    nothing = vs_command.vs.make_context("vs", ["true"]).params
+    given = VS.make_context("vs", [*words.split(), "true"]).params
+    nothing = VS.make_context("vs", ["true"]).params
     assert {name: value for name, value in given.items() if value != nothing[name]} == values
     assert given["texts"] == ("true",)
 

@@ -13,9 +13,10 @@ import click
 import pytest
 
 from ringside import units
-from ringside.cli import check, params, run_experiments
+from ringside.cli import check, params, run
 from ringside.cli.main import COMMANDS, cli
-from ringside.cli.run_options import RunSettings
+from ringside.cli.options import Value
+from ringside.cli.run import RunSettings
 from ringside.errors import UsageError
 from ringside.load import options, thresholds
 from ringside.measure.vs.commands import scanned_levels
@@ -62,7 +63,7 @@ TEXTS = {"--engines", "--body", "--header", "--method", "--connect-to"}
 NUMERIC = [
     pytest.param(option, sample, id=f"{name} {option.opts[-1]} {sample}")
     for name, option in all_options()
-    if isinstance(option.type, (click.IntRange, click.types.FuncParamType))
+    if isinstance(option.type, Value)
     if not TEXTS & set(option.opts)
     for sample in SAMPLES
     if accepted(option, sample) is not None
@@ -138,7 +139,7 @@ def test_a_huge_experiment_says_what_it_takes(
     add_fake("one")
     add_experiment("solo", "one")
     assert "cells take" not in in_process("run", "solo", status=None).stderr
-    monkeypatch.setattr(run_experiments, "_MANY_CELLS", 2)
+    monkeypatch.setattr(run, "_MANY_CELLS", 2)
     said = in_process("run", "solo", "--set", "nodes=4,5", "--time", "1s", status=None).stderr
     assert "solo: 2 cells take about 1 s per block, 1 block at most; for less: --only, --set" in said
 

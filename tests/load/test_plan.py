@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
+import click
 import msgspec
 import pytest
 
+from ringside.cli.main import cli
 from ringside.errors import UsageError
 from ringside.load import plan as load_plan
 from ringside.load import target
@@ -30,10 +33,15 @@ def plan(protocol: str = "http", **changed: Any) -> ipc.LoadPlan:
     return plan_of(TARGETS[protocol], **changed)
 
 
-@pytest.mark.parametrize(("protocol", "options"), cases(__file__, "options_of_each_protocol"))
-def test_options_of_each_protocol(protocol: str, options: dict[str, Any]) -> None:
-    settings = LoadSettings(targets=(TARGETS[protocol],), connections=5, as_json=True, **options)
-    load_plan.check(settings, target.parse(TARGETS[protocol]), None)
+@pytest.mark.parametrize("words", cases(__file__, "options_of_each_protocol"))
+def test_options_of_each_protocol(words: str) -> None:
+    command = cli.get_command(click.Context(cli), "load")
+    assert command
+    with command.make_context("load", [*shlex.split(words), "--connections=5", "--json"]) as context:
+        values = {name: value for name, value in context.params.items() if value is not None}
+        settings = LoadSettings(**values)
+        one, other = settings.targets[0], settings.other_target
+        load_plan.check(settings, target.parse(one), target.parse(other) if other else None)
 
 
 HEADERS = (("hOST", "x"),)

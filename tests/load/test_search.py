@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from ringside.load import thresholds
 from ringside.load.result import LoadResult
-from ringside.load.search import find_rate
 from ringside.probe.protocol import ConstantRate, LoadPlan
 from tests.support.command_line import in_process
 from tests.support.loads import MS, histogram, http_plan, load_result
@@ -38,7 +37,8 @@ def test_the_rate_is_found_to_five_percent(capacity: float, first: float, loses:
         }
         return load_result(**counts, histograms={"latency": latency})
 
-    plan, result, rate = find_rate(LIMIT, http_plan(rate_per_s=first), carry_out)
+    plan, result = thresholds.find_rate(LIMIT, http_plan(rate_per_s=first), carry_out)
+    rate = result.highest[LIMIT]
     # One per cent may be lost.
     most = capacity * (1.011 if loses else 1)
     assert len(tried) <= 24

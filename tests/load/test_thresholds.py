@@ -10,6 +10,7 @@ import time
 import pytest
 
 from ringside.load import thresholds
+from ringside.load.result import Threshold
 from tests.support.cases import cases
 from tests.support.command_line import in_process, load_document
 from tests.support.loads import MS, OPEN, histogram, load_result
@@ -18,7 +19,7 @@ from tests.support.odd_server import OK, requests, serving
 
 @pytest.mark.parametrize(("text", "figure", "sign", "limit", "unit"), cases(__file__, "conditions"))
 def test_conditions(text: str, figure: str, sign: str, limit: float, unit: str) -> None:
-    assert thresholds.parse(text) == thresholds.Threshold(text, figure, sign, limit, unit)
+    assert thresholds.parse(text) == Threshold(text, figure, sign, limit, unit)
 
 
 def value_of(text: str, **changed: object) -> float | None:

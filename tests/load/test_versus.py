@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ringside.analysis.run import RunAnalysis
-from ringside.errors import ProbeError, UsageError
+from ringside.errors import ProbeError
 from ringside.load import versus
 from ringside.load.versus import LOAD, POINT, TargetTrials, load_message
 from ringside.measure.runs.events import Listener
@@ -20,11 +20,10 @@ from ringside.model.design import DEFAULT_MARGIN, Cell, Experiment
 from ringside.model.results import Obstacle, Outcome, Trial, Verdict
 from ringside.probe import protocol as ipc
 from ringside.probe.process import Probe
-from ringside.render.export import documents
 from ringside.store import Store
 from ringside.workloads.target import STEP, TARGET
 from tests.support import probes
-from tests.support.loads import HTTP, MS, STREAM, histogram, http_plan, load_plan, outcome
+from tests.support.loads import HTTP, MS, histogram, http_plan, outcome
 from tests.support.probes import printing, script
 
 TARGETS = {"A": HTTP, "B": HTTP}
@@ -99,24 +98,15 @@ def test_verdicts(
 
 def test_the_documents_of_a_run(tmp_path: Path) -> None:
     analysis = run_of(tmp_path, [1.07] * 6)
-    loads = versus.documents(analysis, TARGETS, http_plan(duration_s=6))
-    assert [(load["block"], load["name"]) for load in loads[:3]] == [(0, "A"), (0, "B"), (1, "A")]
-    assert loads[1]["achieved_rate"] == pytest.approx(1070)
-    whole = documents.load_document(analysis, {"blocks": 7, "seed": 5}, loads)
-    assert (whole["blocks"], whole["blocks_done"], whole["seed"]) == (7, 6, 5)
+    whole = versus.document(analysis, TARGETS, http_plan(duration_s=6))
+    assert [(load["block"], load["name"]) for load in whole["runs"][:3]] == [(0, "A"), (0, "B"), (1, "A")]
+    assert whole["runs"][1]["achieved_rate"] == pytest.approx(1070)
+    assert (whole["blocks"], whole["blocks_done"], whole["seed"], whole["duration_s"]) == (6, 6, 5, 1)
     first = whole["comparisons"][0]
     assert (first["metric"], first["contender"], first["baseline"]) == ("rate", "B", "A")
     assert (first["verdict"], first["word"], first["ratio"]) == ("faster", "higher", pytest.approx(1.07))
     assert len(whole["runs"]) == 12
     json.dumps(whole)
-
-
-def test_streams_are_compared_where_it_is_known_when_messages_are_due() -> None:
-    streams = {"A": STREAM, "B": STREAM}
-    with pytest.raises(UsageError, match="--interval or --due-field"):
-        versus.check(streams, load_plan(STREAM))
-    versus.check(streams, load_plan(STREAM, interval_s=1))
-    versus.check(streams, load_plan(STREAM, due_field="at "))
 
 
 def test_each_block_has_its_share_of_the_load() -> None:

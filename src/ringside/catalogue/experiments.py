@@ -27,14 +27,14 @@ def read_suite(path: Path, experiments: Collection[str] | None = None) -> design
     file = read_toml(path)
     if "parts" not in file.data:
         return None
-    table = decode(file, design.SuiteFile)
-    for key, parts in (("parts", table.experiments), ("full", table.full)):
+    suite = decode(file, design.Suite)
+    for key, parts in (("parts", suite.experiments), ("full", suite.full)):
         for index, part in enumerate(parts):
             if part == path.stem:
                 raise file.error(f"`{part}` is a part of itself", key)
             if experiments is not None:
                 file.check_known("experiment", part, experiments, key, index)
-    return design.Suite(name=path.stem, **values(design.SuiteFile, table))
+    return suite
 
 
 def read_experiment(

@@ -34,16 +34,12 @@ def release(runs_on: str, version: str | None) -> Release | None:
     return max(known, key=lambda each: len(each.version), default=None)
 
 
-def newest(runs_on: str) -> Release | None:
-    """The latest feature release that the table knows."""
-    return _releases().get(runs_on, (None,))[-1]
-
-
-def age(runs_on: str, version: str) -> str:
-    """The year of a version, and the newest one where that is years newer: `2022; 29 is of 2026`. Empty where
-    it is not known."""
-    own, latest = release(runs_on, version), newest(runs_on)
-    if own is None or latest is None:
-        return ""
+def dated(runs_on: str, version: str) -> str:
+    """A version with its year, and the newest one where that is years newer: `25 (2022; 29 is of 2026)`; the
+    version alone where the table does not have it."""
+    own = release(runs_on, version)
+    if own is None:
+        return version
+    latest = _releases()[runs_on][-1]
     newer = f"; {latest.version} is of {latest.day.year}" if latest.day.year - own.day.year > 1 else ""
-    return f"{own.day.year}{newer}"
+    return f"{version} ({own.day.year}{newer})"

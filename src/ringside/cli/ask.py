@@ -5,28 +5,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-import click
-
-from ringside.cli import params, streams
-from ringside.cli.options import takes
+from ringside.analysis.families import answer
+from ringside.analysis.run import RunAnalysis, analysis_of
+from ringside.cli import context, streams
 from ringside.errors import RingsideError, UsageError
+from ringside.render.export import documents
+from ringside.render.text import markdown, terminal
+from ringside.render.text.command import with_store
 
 
-@click.command()
-@click.argument("words", nargs=-1, metavar="[WORD]…")
-@takes()
-def ask(words: Sequence[str], *, form: str | None = params.FORM, store: str | None = params.STORE) -> int:
-    """Show the questions that matter for work like yours, answered by family from the newest runs.
-
-    WORDs say what the work is like: `connections`, `failures`, … (an unknown one prints them all); without
-    any, all questions are shown. Nothing is ranked that the figures do not rank."""
-    from ringside.analysis.families import answer
-    from ringside.analysis.run import RunAnalysis, analysis_of
-    from ringside.cli import context
-    from ringside.render.export import documents
-    from ringside.render.text import markdown, terminal
-    from ringside.render.text.command import with_store
-
+def ask(words: Sequence[str], form: str | None = None, store: str | None = None) -> int:
+    """Answer the questions that concern any of these words, or all."""
     questions = context.catalogue().questions()
     known = dict.fromkeys(word for question in questions for word in question.concerns)
     for word in words:

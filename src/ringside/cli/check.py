@@ -4,45 +4,30 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import click
-
-from ringside.cli import EXIT_FAILED, params, streams
-from ringside.cli.options import flag, option, takes
+from ringside.catalogue.contenders import MANIFEST
+from ringside.cli import EXIT_FAILED, context, streams
+from ringside.conformance import kit
 from ringside.errors import UsageError
+from ringside.measure.host import Executor, alone
+from ringside.model.catalogue import Contender, Unavailable
 from ringside.text import LOG_LINES, last_lines, one_line
 from ringside.units import count
-
-if TYPE_CHECKING:
-    from ringside.model.catalogue import Contender
 
 _say = partial(streams.say, name="check")
 
 
-@click.command()
-@click.argument("contender", metavar="FOLDER|CONTENDER", required=False)
-@takes()
 def check(
-    contender: str | None,
-    *,
-    outside: Sequence[str] = params.OUTSIDE,
-    chosen: Sequence[str] = option("--workload W", "Only this workload; may be repeated.", multiple=True),
-    quick: bool = flag("--quick", "Fewer sizes and invalid inputs: seconds for each workload."),
-    as_json: bool = flag("--json", "Print one JSON document."),
+    outside: Sequence[str],
+    chosen: Sequence[str],
+    quick: bool,
+    as_json: bool,
+    contender: str | None = None,
 ) -> int:
-    """Check whether the contender in FOLDER, or CONTENDER of the catalogue, keeps the contract.
-
-    Each finding names its rule in docs/PROTOCOL.md and the command that repeats it by hand. Exit status 1 if
-    the contender breaks a rule or cannot be built."""
-    from ringside.cli import context
-    from ringside.conformance import kit
-    from ringside.measure.host import Executor, alone
-    from ringside.model.catalogue import Unavailable
-
+    """Check a contender and those from `outside`; `chosen`: only in these workloads."""
     contenders = _contenders(contender, outside)
     for each in contenders:
         for name in (name for name in chosen if name not in each.workloads):
@@ -63,13 +48,13 @@ def check(
             continue
         workloads = [name for name in each.workloads if name in chosen or not chosen]
         with alone(lambda: _say("another ringside is measuring on this machine: waiting for its end")):
-            checked = kit.check(
-                ready, workloads, executor, quick=quick, on_workload=lambda name: _say(f"checking {name}")
-            )
-        document["conforms"] = not any(one.findings for one in checked)
-        document["workloads"] = [asdict(one) | {"seconds": round(one.seconds, 1)} for one in checked]
-        took = ", ".join(f"{one.workload} {one.seconds:.1f}" for one in checked)
-        _say(f"{each.name} took {sum(one.seconds for one in checked):.1f} s ({took})")
+            for name in workloads:
+                _say(f"checking {name}")
+                document["workloads"].append(kit.check(ready, name, executor, quick=quick))
+        document["conforms"] = not any(checked["findings"] for checked in document["workloads"])
+        took = {checked["workload"]: checked["seconds"] for checked in document["workloads"]}
+        parts = ", ".join(f"{name} {seconds:.1f}" for name, seconds in took.items())
+        _say(f"{each.name} took {sum(took.values()):.1f} s ({parts})")
     if as_json:
         print(json.dumps({"format": 1, "contenders": documents}, indent=2))
     else:
@@ -80,9 +65,6 @@ def check(
 
 def _contenders(word: str | None, outside: Sequence[str]) -> list[Contender]:
     """What is to be checked: a folder, a name of the catalogue, and those of --with. Raises UsageError."""
-    from ringside.catalogue.contenders import MANIFEST
-    from ringside.cli import context
-
     path = Path(word or "")
     is_path = word is not None and ("/" in word or word in (".", "..") or (path / MANIFEST).is_file())
     if path.name == MANIFEST and path.is_file():

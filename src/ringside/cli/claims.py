@@ -5,27 +5,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-import click
+from ringside.analysis.run import analysis_of
+from ringside.analysis.suite import judge_claims
+from ringside.cli import context
+from ringside.render.export import documents
+from ringside.render.text import markdown, terminal
+from ringside.render.text.contenders import claim_table
 
-from ringside.cli import params
-from ringside.cli.options import takes
 
-
-@click.command()
-@click.argument("runs", nargs=-1)
-@takes()
-def claims(runs: Sequence[str], *, form: str | None = params.FORM, store: str | None = params.STORE) -> int:
-    """Test the claims of the posts, and of other sources, with RUNS (default: latest).
-
-    A claim is confirmed, refuted, holds under other conditions, is too close to call, cannot be tested as it
-    was, or is not tested here; an answer comes from an interval, never from an estimate."""
-    from ringside.analysis.run import analysis_of
-    from ringside.analysis.suite import judge_claims
-    from ringside.cli import context
-    from ringside.render.export import documents
-    from ringside.render.text import markdown, terminal
-    from ringside.render.text.contenders import claim_table
-
+def claims(runs: Sequence[str], form: str | None = None, store: str | None = None) -> int:
+    """Test all claims of the catalogue with these runs."""
     if runs:
         storage = context.open_store(store, create=False)
     else:

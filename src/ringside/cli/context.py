@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,8 @@ from ringside.measure.runs.inputs import Inputs
 from ringside.measure.toolchain.builds import Toolchain
 from ringside.model.catalogue import Contender, Question
 from ringside.model.results import Run
+from ringside.render.text import terminal
+from ringside.render.text.cells import TableData
 from ringside.render.text.command import NAMED_STORE
 from ringside.store import RunSummary, Store, record
 from ringside.store.database import runs_of
@@ -177,3 +179,17 @@ def stderr_console() -> Console:
     console = _Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
     console.width = max(console.width, _MIN_WIDTH)
     return console
+
+
+def show_tables(tables: Iterable[TableData]) -> None:
+    """Print tables, an empty line between."""
+    console = stdout_console()
+    for index, table in enumerate(tables):
+        if index:
+            console.print()
+        terminal.render(table, console)
+
+
+def left_out(errors: Mapping[str, object]) -> list[str]:
+    """A note for each file of the catalogue that cannot be read."""
+    return [f"{name} is left out: {error}" for name, error in errors.items()]

@@ -2,42 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
-import click
-
-from ringside.cli import EXIT_FAILED, params, streams
-from ringside.cli.options import option, takes
+from ringside.analysis.run import analysis_of
+from ringside.cli import EXIT_FAILED, context, streams
 from ringside.errors import UsageError
-
-_FORMATS = (
-    *("hyperfine", "pyperf", "bencher", "github-action-benchmark"),
-    *("github-action-benchmark-bigger", "parquet", "record"),
-)
+from ringside.render.export.formats import TEXT_FORMATS, left_out, write_parquet
+from ringside.store import record
+from ringside.store.database import runs_of, single_run
 
 
-@click.command()
-@click.argument("run", default="latest")
-@takes()
-def export(
-    run: str,
-    *,
-    form: str = option("--format", "", click.Choice(_FORMATS), required=True),
-    output: Path | None = option("-o, --output PATH", "A file instead of stdout.", params.FILE),
-    store: str | None = params.STORE,
-) -> int:
-    """Export RUN (default: latest).
-
-    The formats are those of other tools, except `record`: one file FILE.json.xz with all that the store has
-    of a run, or of a suite. --store reads such a file in place of a store. `ringside show` has --csv and
-    --json. Exit status 1 where cells have no figures."""
-    from ringside.analysis.run import analysis_of
-    from ringside.cli import context
-    from ringside.render.export.formats import TEXT_FORMATS, left_out, write_parquet
-    from ringside.store import record
-    from ringside.store.database import runs_of, single_run
-
+def export(run: str, form: str, output: Path | None = None, store: str | None = None) -> int:
+    """Export a run in a format, to a file or stdout."""
     storage = context.open_store(store, create=False)
     if form == "record":
         if output is None or not output.name.endswith(record.SUFFIX):
@@ -53,8 +29,5 @@ def export(
         text = TEXT_FORMATS[form](analysis)
         if note := left_out(analysis, form):
             streams.say(note)
-        if output is None:
-            sys.stdout.write(text)
-        else:
-            streams.write_whole(output, text)
+        streams.write_output("-o", output or Path("-"), text)
     return 0 if analysis.is_complete else EXIT_FAILED

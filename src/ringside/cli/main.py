@@ -1,42 +1,36 @@
-"""The command line: the group of commands, and how their errors are shown. A command's module is imported
-when the command is used, which keeps `--help` quick."""
+"""The command line: the group of commands, as commands.toml has them, and how their errors are shown."""
 
 from __future__ import annotations
 
 import errno
-import importlib
-import inspect
 import os
 import resource
 import signal
 import sys
-import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from ringside import __version__
 from ringside.cli import EXIT_INTERRUPTED, EXIT_USAGE, streams
-from ringside.cli.options import SectionedCommand
+from ringside.cli.options import SectionedCommand, make_command, read_tables
+from ringside.cli.vs_parser import VsCommand
 from ringside.errors import RingsideError, UsageError
 from ringside.text import nearest, one_line
-
-if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
 
 # Open files that a command needs: some twenty, with room for what a library opens.
 _FILES = 64
 
-_SECTIONS = tomllib.loads(Path(__file__).with_name("commands.toml").read_text(encoding="utf-8"))
-# The first sentence of each command's help. Its module has its name.
-COMMANDS = {name: each["help"] for section in _SECTIONS.values() for name, each in section.items()}
-ANSWERS = {name: each.get("answers", {}) for section in _SECTIONS.values() for name, each in section.items()}
-EXAMPLES = {name: each["examples"] for section in _SECTIONS.values() for name, each in section.items()}
+_SECTIONS = read_tables(Path(__file__).with_name("commands.toml"))
+_SHARED = _SECTIONS.pop("shared")
+_TABLES = {name: table for section in _SECTIONS.values() for name, table in section.items()}
+# The first sentence of each command's help.
+COMMANDS = {name: table["help"] for name, table in _TABLES.items()}
 
 
-class _LazyGroup(click.Group):
-    """Imports a command when it is used, and names the nearest one when it is mistyped."""
+class _Commands(click.Group):
+    """Makes a command when it is used, and names the nearest one when it is mistyped."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -44,29 +38,13 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        # `list` is Python's.
-        module = "listing" if cmd_name == "list" else cmd_name
-        command: click.Command = getattr(importlib.import_module(f"ringside.cli.{module}"), module)
-        if command.short_help is None:
-            command.short_help = COMMANDS[cmd_name]
-            examples = "\n".join(EXAMPLES[cmd_name])
-            if isinstance(command, SectionedCommand):
-                command.answers = ANSWERS[cmd_name]
-            command.help = f"\b\n{examples}\n\n{inspect.cleandoc(command.help or '')}"
-        return command
+        kind = VsCommand if cmd_name == "vs" else SectionedCommand
+        return make_command(cmd_name, _TABLES[cmd_name], _SHARED, kind)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for section, commands in _SECTIONS.items():
             with formatter.section(section):
                 formatter.write_dl([(name, COMMANDS[name]) for name in commands])
-
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        from click.shell_completion import CompletionItem
-
-        names = [name for name in COMMANDS if name.startswith(incomplete)]
-        commands = [CompletionItem(name, help=COMMANDS[name]) for name in names]
-        # Not the group's own: that imports every command.
-        return [*commands, *super(click.Group, self).shell_complete(ctx, incomplete)]
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         if args and args[0] not in COMMANDS:
@@ -77,7 +55,7 @@ class _LazyGroup(click.Group):
 
 
 @click.group(
-    cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+    cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
 )
 @click.version_option(__version__, message="ringside %(version)s")
 def cli() -> None:

@@ -1,57 +1,26 @@
-"""Declares the options of all commands, each once, with its names, type, default and help: as a field of a
-settings class, or as the default of a parameter of a command's function. click's options, and the help with
-its sections, come from that."""
+"""Makes click's commands from tables: each argument and option of a command is declared once, in a TOML file,
+with its names, its value and its help. commands.toml shows the form of these tables."""
 
 from __future__ import annotations
 
-import dataclasses
-import functools
-import inspect
+import importlib
+import re
+import shlex
 import tomllib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from ringside import units
 from ringside.errors import UsageError
 from ringside.text import nearest
 
-if TYPE_CHECKING:
-    from click.types import OptionHelpExtra
-
 COMMON = "Common options"
 _USED = "ringside.used"
-
-
-class Option(click.Option):
-    """An option in a section of the help. `shown`: how it is written there, where all ways need too much
-    room."""
-
-    def __init__(self, *names: Any, section: str, shown: str = "", **attributes: Any) -> None:
-        super().__init__(*names, **attributes)
-        self.section = section
-        self.shown = shown
-
-    def handle_parse_result(
-        self, ctx: click.Context, opts: Mapping[str, Any], args: list[str]
-    ) -> tuple[Any, list[str]]:
-        """Note what was given of it, as text, for `command_line_options`."""
-        if self.name in opts:
-            values = tuple(opts[self.name]) if self.multiple else (opts[self.name],)
-            ctx.meta.setdefault(_USED, {})[self.name] = (max(self.opts, key=len), values)
-        return super().handle_parse_result(ctx, opts, args)
-
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """How the option is written, and its help."""
-        record = super().get_help_record(ctx)
-        return (self.shown or record[0], record[1]) if record else None
-
-    def get_help_extra(self, ctx: click.Context) -> OptionHelpExtra:
-        """What stands in brackets: the default, without the range, which an error outside it shows."""
-        extra = super().get_help_extra(ctx)
-        extra.pop("range", None)
-        return extra
+_RANGE = re.compile(r"([0-9]+)\.\.([0-9]+)")
 
 
 class Value(click.types.FuncParamType):  # type: ignore[type-arg]
@@ -64,11 +33,38 @@ class Value(click.types.FuncParamType):  # type: ignore[type-arg]
             self.fail(str(error), param, ctx)
 
 
+class Option(click.Option):
+    """An option in a section of the help. `shown`: how it is written there, where all ways need too much
+    room."""
+
+    def __init__(self, names: Sequence[str], *, section: str, shown: str = "", **attributes: Any) -> None:
+        super().__init__(names, **attributes)
+        self.section = section
+        self.shown = shown
+
+    def handle_parse_result(
+        self, ctx: click.Context, opts: Mapping[str, Any], args: list[str]
+    ) -> tuple[Any, list[str]]:
+        """Note what was given of it, as text, for `command_line_options`."""
+        if self.name in opts:
+            values = tuple(opts[self.name]) if self.multiple else (opts[self.name],)
+            field = self.name if self.expose_value else "form"
+            ctx.meta.setdefault(_USED, {})[field] = (max(self.opts, key=len), values)
+        return super().handle_parse_result(ctx, opts, args)
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """How the option is written, and its help."""
+        record = super().get_help_record(ctx)
+        return (self.shown or record[0], record[1]) if record else None
+
+
 class SectionedCommand(click.Command):
     """A command whose help lists options by section, in the order in which these are first used. `answers`:
     what to write instead, by options that users of other tools know."""
 
-    answers: Mapping[str, str] = {}
+    def __init__(self, name: str, *, answers: Mapping[str, str], **attributes: Any) -> None:
+        super().__init__(name, **attributes)
+        self.answers = answers
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         try:
@@ -101,72 +97,125 @@ def help_records(
     return sections
 
 
-def option(written: str, help_text: str, kind: Any = None, *, default: Any = None, **attributes: Any) -> Any:
-    """A field of a settings class that is an option. `written`: the ways to write it, and its value, as in
-    `-w, --warmup N`. `kind`: click's type, a function that reads the value, or a list of values. `default`:
-    the field's value where it is left out. `attributes` are click's, `shown`, and `section`: where it stands
-    in the help, with those after it."""
-    if attributes.get("multiple"):
-        default = ()
-    elif attributes.get("is_flag"):
-        default = False
-    if inspect.isfunction(kind):
-        kind = Value(kind)
-    elif isinstance(kind, list):
-        kind = click.Choice(kind)
+def read_tables(path: Path) -> dict[str, Any]:
+    """A TOML file of tables."""
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def make_command(
+    name: str, table: Mapping[str, Any], shared: Mapping[str, Sequence[str]], kind: type[SectionedCommand]
+) -> SectionedCommand:
+    """The command of a table. `shared`: the options of several commands. It is carried out by the function of
+    its name in the module of its name, which is imported then."""
+    whole = {**table, **read_tables(Path(__file__).parent / table["file"])} if "file" in table else table
+    readers = [*whole.get("readers", ()), "ringside.cli.params", "ringside.units"]
+    sections = whole["options"] if "file" in table else {COMMON: table.get("options", {})}
+    options = [
+        _option(field, shared[field] if row == "shared" else row, section, readers)
+        for section, rows in sections.items()
+        for field, row in rows.items()
+    ]
+    examples = "\n".join(table["examples"])
+    return kind(
+        name,
+        answers=table.get("answers", {}),
+        params=[*(_argument(**each) for each in table.get("arguments", ())), *options],
+        callback=partial(_carry_out, name, whole),
+        short_help=table["help"],
+        help="\n\n".join(filter(None, (f"\b\n{examples}", table["help"], table.get("details")))),
+    )
+
+
+def _argument(name: str, **attributes: Any) -> click.Argument:
+    if "choices" in attributes:
+        attributes["type"] = click.Choice(attributes.pop("choices"))
+    return click.Argument([name], **attributes)
+
+
+def _option(field: str, row: Sequence[str], section: str, readers: Sequence[str]) -> Option:
+    """The option of a field. `row`: the ways to write it, as in `-w, --warmup N`; its help; how its value is
+    read; how it is shown where that is shorter. Without a value it is a flag."""
+    written, help_text, how, shown = (*row, "", "")[:4]
     *others, last = written.split(", ")
     name, _, metavar = last.partition(" ")
-    attributes |= {"metavar": metavar or None, "help": help_text or None, "type": kind}
-    return dataclasses.field(default=default, metadata={"options": [((*others, name), None, attributes)]})
+    names = [*others, name]
+    kind = " ".join(word for word in how.split() if word not in ("repeated", "required"))
+    attributes: dict[str, Any] = {"section": section, "shown": shown, "help": help_text or None}
+    if kind == "form":
+        attributes |= {"is_flag": True, "expose_value": False, "callback": _choose_form}
+        return Option([*names, f"is_{field}"], **attributes)
+    return Option(
+        [*names, field],
+        **attributes,
+        metavar=metavar or None,
+        # With False click takes an option without a value.
+        is_flag=None if metavar or kind else True,
+        multiple="repeated" in how,
+        required="required" in how,
+        nargs=len(shlex.split(metavar)) or 1,
+        type=_type(kind, readers),
+    )
 
 
-def flag(written: str, help_text: str, **attributes: Any) -> Any:
-    """An option without a value: true where it is given."""
-    return option(written, help_text, is_flag=True, **attributes)
+def _type(kind: str, readers: Sequence[str]) -> Any:
+    """click's type for a range `1..10`, one of the words `a|b`, a `file`, or what a function of that name in
+    one of these modules reads."""
+    if match := _RANGE.fullmatch(kind):
+        return Value(_whole(int(match[1]), int(match[2])))
+    if "|" in kind:
+        return click.Choice(kind.split("|"))
+    if kind == "file":
+        return click.Path(path_type=Path)
+    return Value(_read_by(kind, readers)) if kind else None
 
 
-def option_tables(module: Path) -> dict[str, Any]:
-    """The TOML file beside a module of a settings class: its `options`, which of them one `excludes`, and
-    which mean nothing without it (`needed_by`)."""
-    return tomllib.loads(module.with_suffix(".toml").read_text(encoding="utf-8"))
+def _read_by(name: str, modules: Sequence[str]) -> Callable[[str], Any]:
+    def read(text: str) -> Any:
+        # Only where there is a value: that keeps `--help` quick.
+        functions = (getattr(importlib.import_module(module), name, None) for module in modules)
+        return next(filter(None, functions))(text)
+
+    return read
 
 
-def option_of(tables: Mapping[str, Any], field: str, kind: Any = None, **attributes: Any) -> Any:
-    """The option of a field: by section of the help, the tables have how it is written, its help, and how it
-    is shown where that is shorter."""
-    section, rows = next(pair for pair in tables["options"].items() if field in pair[1])
-    written, help_text, *shown = rows[field]
-    return option(written, help_text, kind, section=section, shown="".join(shown), **attributes)
+def _whole(least: int, most: int) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        if not least <= (number := units.whole(text)) <= most:
+            raise ValueError(f"{number} is not in the range from {least} to {most}")
+        return number
+
+    return read
 
 
-def flag_of(tables: Mapping[str, Any], field: str) -> Any:
-    return option_of(tables, field, is_flag=True)
+def _choose_form(context: click.Context, chosen: click.Parameter, is_chosen: bool) -> None:
+    """Flags choose the form of the output, of which one may be given: the value is its name, or None."""
+    other = context.params.setdefault("form", None)
+    if is_chosen and other:
+        raise click.UsageError(f"--{other} and {chosen.opts[0]} exclude each other: leave one out")
+    if is_chosen:
+        context.params["form"] = chosen.opts[0].removeprefix("--")
 
 
-def forms(**help_texts: str) -> Any:
-    """Flags that choose the form of the output, of which one may be given: the value is its name, or None."""
-
-    def choose(context: click.Context, chosen: click.Parameter, is_chosen: bool) -> None:
-        other = context.params.setdefault("form", None)
-        if is_chosen and other:
-            raise click.UsageError(f"--{other} and {chosen.opts[0]} exclude each other: leave one out")
-        if is_chosen:
-            context.params["form"] = chosen.opts[0].removeprefix("--")
-
-    flags = {"is_flag": True, "expose_value": False, "callback": choose}
-    options = [((f"--{name}",), f"is_{name}", {**flags, "help": text}) for name, text in help_texts.items()]
-    return dataclasses.field(default=None, metadata={"options": options})
+def _carry_out(command: str, table: Mapping[str, Any], /, **values: Any) -> int:
+    """Call a command's function with all that was given on the command line."""
+    _check_rules(table)
+    # `list` is Python's.
+    module = "listing" if command == "list" else command
+    function: Callable[..., int] = getattr(importlib.import_module(f"ringside.cli.{module}"), module)
+    return function(**{name: value for name, value in values.items() if value is not None})
 
 
-def option_fields(owner: Any) -> Iterator[tuple[str, dataclasses.Field[Any]]]:
-    """The options of a settings class by its fields, or of a function by its parameters."""
-    if isinstance(owner, type):
-        fields = {field.name: field for field in dataclasses.fields(owner)}
-    else:
-        fields = {name: each.default for name, each in inspect.signature(owner).parameters.items()}
-    for name, field in fields.items():
-        if isinstance(field, dataclasses.Field) and "options" in field.metadata:
-            yield name, field
+def _check_rules(table: Mapping[str, Any]) -> None:
+    """Raise UsageError where options that are used exclude each other, or lack the one that they are for."""
+    used = command_line_options(())
+    for name, others in table.get("excludes", {}).items():
+        for other in others.split():
+            if name in used and other in used:
+                raise UsageError(f"{name} and {other} exclude each other: leave one out")
+    for name, others in table.get("needed_by", {}).items():
+        for other in others.split():
+            if other in used and name not in used:
+                raise UsageError(f"{other} is for {name}: add {name}, or leave {other} out")
 
 
 def command_line_options(but: Collection[str]) -> dict[str, tuple[bool | str | tuple[str, ...], ...]]:
@@ -175,45 +224,3 @@ def command_line_options(but: Collection[str]) -> dict[str, tuple[bool | str | t
     context = click.get_current_context(silent=True)
     options = context.meta.get(_USED, {}) if context else {}
     return {written: values for name, (written, values) in options.items() if name not in but}
-
-
-def _check_rules(settings: type) -> None:
-    """Raise UsageError where options that are used exclude each other, or lack the one that they are for."""
-    used = command_line_options(())
-    for name, others in getattr(settings, "EXCLUDES", {}).items():
-        for other in others.split():
-            if name in used and other in used:
-                raise UsageError(f"{name} and {other} exclude each other: leave one out")
-    for name, others in getattr(settings, "NEEDED_BY", {}).items():
-        for other in others.split():
-            if other in used and name not in used:
-                raise UsageError(f"{other} is for {name}: add {name}, or leave {other} out")
-
-
-def takes(settings: type | None = None) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """Give a command the options of a settings class, with which it is called then; without one, those that
-    its function's parameters declare. Arguments have fields, or parameters, of the same names. The class may
-    say by the longest names of options which ones exclude others (`EXCLUDES`), and which ones others mean
-    nothing without (`NEEDED_BY`)."""
-
-    def decorate(function: Callable[..., int]) -> Callable[..., int]:
-        defaults, options, section = {}, [], COMMON
-        for name, field in option_fields(settings or function):
-            defaults[name] = field.default
-            for names, parameter, attributes in field.metadata["options"]:
-                section = attributes.get("section", section)
-                options.append(((*names, parameter or name), {**attributes, "section": section}))
-
-        @functools.wraps(function)
-        def command(**values: Any) -> int:
-            values = {name: defaults.get(name) if value is None else value for name, value in values.items()}
-            if settings is None:
-                return function(**values)
-            _check_rules(settings)
-            return function(settings(**values))
-
-        for words, attributes in reversed(options):
-            click.option(*words, cls=Option, **attributes)(command)
-        return command
-
-    return decorate

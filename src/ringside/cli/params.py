@@ -5,16 +5,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
-
-import click
 
 from ringside import units
-from ringside.cli.options import forms, option
 from ringside.errors import UsageError
 from ringside.text import one_line
 
+_CPUS = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
+_DAY_S = 86_400
 # What `--fail-if` accepts, and the verdict that each means; `worse` and `better` suit any metric.
 GATES = {
     "slower": "slower",
@@ -23,17 +20,6 @@ GATES = {
     "better": "faster",
     "inconclusive": "inconclusive",
 }
-
-
-class Whole(click.IntRange):
-    """A whole number in a range."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        try:
-            number = units.whole(value) if isinstance(value, str) else value
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-        return super().convert(number, param, ctx)
 
 
 def bad_value(text: str, what: str) -> ValueError:
@@ -47,35 +33,6 @@ def time_unit(text: str) -> units.TimeUnit:
         if text in (unit.symbol, unit.word.removesuffix("s")):
             return unit
     raise bad_value(text, "is no unit of time: write s, ms, us or ns")
-
-
-COUNT = Whole(1, 1_000_000)
-# A contender takes the seed plus the number of the block, in 64 bits with a sign, as stores keep it.
-SEED = Whole(0, 2**62)
-FILE = click.Path(path_type=Path)
-
-_CPUS = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
-_DAY_S = 86_400
-
-DEFAULT_PORT = 8000
-# The options of several commands.
-STORE = option("--store PATH|URL", "The store [default: .ringside/ringside.sqlite].")
-OUTSIDE = option(
-    "--with FOLDER|NAME=COMMAND",
-    "A contender outside the catalogue: its folder, or the command of a server with `{port}` in it.",
-    multiple=True,
-)
-TIME_UNIT = option("-u, --time-unit UNIT", "The unit of all times: s, ms, us or ns.", time_unit)
-PORT = option(
-    "--port N",
-    f"The port of the page; 0: any that is free [default: {DEFAULT_PORT}].",
-    Whole(0, 65_535),
-    default=DEFAULT_PORT,
-)
-FORM = forms(json="One JSON document.", markdown="Markdown.")
-FORM_OR_CSV = forms(
-    json="One JSON document.", markdown="Markdown.", csv="CSV, a row for each metric of each cell."
-)
 
 
 def duration(text: str) -> float:

@@ -4,43 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import click
-
-from ringside.cli import EXIT_FAILED, params, streams
-from ringside.cli.options import option, takes
+from ringside.cli import EXIT_FAILED, context, params, streams
+from ringside.cli.progress import LiveProgress
 from ringside.errors import UsageError
+from ringside.measure.host import Executor, alone
+from ringside.measure.runs.trials import plain_command, repetition
+from ringside.model.catalogue import Unavailable
+from ringside.model.results import Outcome
+from ringside.store.database import runs_of
+from ringside.store.plans import read_plan
 from ringside.text import last_lines, one_line
 
 # The probe keeps so much of what a program writes that these are all lines of most.
 _LINES = 200
 
 
-@click.command()
-@click.argument("run")
-@click.argument("contender")
-@takes()
 def repeat(
-    run: str,
-    contender: str,
-    *,
-    settings: Sequence[str] = option(
-        "--set FACTOR=LEVEL", "The point [default: of a failure].", multiple=True
-    ),
-    outside: Sequence[str] = params.OUTSIDE,
-    store: str | None = params.STORE,
+    run: str, contender: str, settings: Sequence[str], outside: Sequence[str], store: str | None = None
 ) -> int:
-    """Repeat a trial of CONTENDER in RUN and show what it writes.
-
-    Nothing is stored. Prints the plain command too. Exit status 1 unless the trial is ok."""
-    from ringside.cli import context
-    from ringside.cli.progress import LiveProgress
-    from ringside.measure.host import Executor, alone
-    from ringside.measure.runs.trials import plain_command, repetition
-    from ringside.model.catalogue import Unavailable
-    from ringside.model.results import Outcome
-    from ringside.store.database import runs_of
-    from ringside.store.plans import read_plan
-
+    """Repeat a trial of a contender at the point of these settings, and print what it writes."""
     storage = context.open_store(store, create=False)
     runs = runs_of(storage, run)
     runs = [each for each in runs if contender in read_plan(each).contenders] or runs[:1]

@@ -1,22 +1,273 @@
-"""`ringside run`: an experiment or a suite from its file to the store, and its tables."""
+"""What `ringside run` does with its options: show a plan, or carry out a campaign."""
 
 from __future__ import annotations
 
-import click
+import os
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
-from ringside.cli.options import takes
-from ringside.cli.run_options import RunSettings
+from ringside.analysis.run import analysis_of
+from ringside.catalogue.loader import Catalogue
+from ringside.cli import EXIT_INTERRUPTED, EXIT_USAGE, context, params, serve, show, streams
+from ringside.cli.progress import LiveProgress
+from ringside.errors import ClusterError, ProbeError, StoreError, UsageError
+from ringside.measure.host import Executor
+from ringside.measure.runs.campaign import Campaign, LocalCampaign, Task, new_task, resumed_task
+from ringside.measure.runs.plan import check, past_limit, readable
+from ringside.measure.toolchain import apt
+from ringside.model.catalogue import Contender
+from ringside.model.design import Goal
+from ringside.model.results import Run
+from ringside.render.text import terminal
+from ringside.render.text.cells import TableCell, plain_table
+from ringside.render.text.command import with_options, with_store
+from ringside.store import Store
+from ringside.store.database import runs_of
+from ringside.store.plans import Selection
+from ringside.text import one_line
+from ringside.units import count, duration
+from ringside.workloads import workload as find_workload
+
+_MANY_CELLS = 500  # At half a second a trial.
 
 
-@click.command()
-@click.argument("experiment", required=False)
-@takes(RunSettings)
-def run(settings: RunSettings) -> int:
-    """Run EXPERIMENT (a name, or the path of a TOML file) and show its tables.
+@dataclass(frozen=True, kw_only=True)
+class RunSettings:
+    """The command line of `ringside run`, as run.toml has it; None where an option was left out."""
 
-    A workload's name runs the contenders of --with and --only at its defaults. A run ends as soon as every
-    comparison of its headline is decided, or after its blocks or its time. Exit status 1 where cells have no
-    figures."""
-    from ringside.cli.run_experiments import conduct
+    experiment: str | None = None
+    outside: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
+    levels: tuple[str, ...] = ()
+    cores: str | None = None
+    blocks: int | None = None
+    until: Goal | None = None
+    margin: float | None = None
+    time_s: float | None = None
+    seed: int | None = None
+    sessions: int = 1
+    full: bool = False
+    sandbox: bool = False
+    sets_up: bool = False
+    is_dry: bool = False
+    resume: str | None = None
+    on: str | None = None
+    engines: int | tuple[str, ...] | None = None
+    serves: bool = False
+    port: int = serve.PORT
+    everything: bool = False
+    form: str | None = None
+    report_to: Path | None = None
+    store: str | None = None
 
-    return conduct(settings)
+
+def run(**options: Any) -> int:
+    """Carry out the command; the exit status."""
+    settings = RunSettings(**options)
+    _check(settings)
+    if not settings.resume:
+        catalogue = context.catalogue(settings.outside)
+        task = new_task(_selection(settings), catalogue)
+        if settings.is_dry:
+            return _show_plan(settings, task, catalogue)
+        return _carry_out(settings, task, catalogue, None)
+    storage = context.open_store(settings.store, create=False)
+    outside = context.outside_of(runs_of(storage, settings.resume)[0], settings.outside)
+    catalogue = context.catalogue(outside)
+    task = resumed_task(settings.resume, storage, catalogue)
+    return _carry_out(replace(settings, outside=tuple(outside)), task, catalogue, storage)
+
+
+def _check(settings: RunSettings) -> None:
+    """Raises UsageError where options contradict each other."""
+    if settings.resume and settings.experiment:
+        raise UsageError("--resume names the run to go on with: leave out the experiment")
+    if not settings.resume and not settings.experiment:
+        raise UsageError("name an experiment (`ringside list experiments`), or a run with --resume")
+    if settings.report_to:
+        from ringside.cli import report  # only here: its imports take a while
+
+        report.check_page(settings.report_to, "--report")
+
+
+def _selection(settings: RunSettings) -> Selection:
+    """What a new run is of. Raises UsageError."""
+    levels = list(settings.levels)
+    if settings.cores:
+        # Many machines' `all` is one number; asked for by itself it is the way there.
+        cores = ",".join(_names("--cores", settings.cores))
+        levels.append(f"cores={'walk' if cores == 'all' else cores}")
+    engines = settings.engines
+    return Selection(
+        name=settings.experiment or "",
+        only=tuple(name for names in settings.only for name in _names("--only", names)),
+        settings=params.levels(levels),
+        blocks=settings.blocks,
+        until=settings.until,
+        margin=settings.margin,
+        seed=settings.seed,
+        full=settings.full,
+        sandbox=settings.sandbox,
+        engines=len(engines) if isinstance(engines, tuple) else engines or 0,
+        outside=settings.outside,
+        sessions=settings.sessions,
+    )
+
+
+def _names(option: str, text: str) -> list[str]:
+    """The parts of a list with commas. Raises UsageError for an empty one."""
+    names = [name.strip() for name in text.split(",")]
+    if not all(names):
+        raise UsageError(f"{option} {one_line(text, 60)}: a part is empty; write it as A or A,B")
+    return names
+
+
+def _show_plan(settings: RunSettings, task: Task, catalogue: Catalogue) -> int:
+    """Show what each experiment of a task would measure on this machine; the exit status."""
+    executor = Executor()
+    rows: list[tuple[str | TableCell, ...]] = []
+    times = []
+    for each in task.experiments:
+        points = check(each, catalogue, executor.capacity())
+        contenders, workload = readable(each, catalogue), find_workload(each.workload)
+        headline = workload.shown(each)[0]
+        cells = sum(
+            not past_limit(contender, workload, point, headline)
+            for contender in contenders.values()
+            for point in points
+        )
+        times.append((each.time_s if settings.time_s is None else settings.time_s) or 0.0)
+        numbers = [f"{number:,}" for number in (len(contenders), len(points), cells)]
+        numbers.append(f"{'up to ' * each.until_decided}{each.blocks:,}")
+        numbers.append(duration(times[-1]) if times[-1] else "–")
+        rows.append((each.name, each.workload, *map(TableCell, numbers)))
+    facts = {"margin": settings.margin, "seed": settings.seed, "store": settings.store}
+    named = [f"{name} {one_line(str(fact))}" for name, fact in facts.items() if fact is not None]
+    notes = [", ".join([*named, *["in the sandbox"] * settings.sandbox])] if named or settings.sandbox else []
+    if all(times) and len(rows) > 1:
+        notes.append(
+            f"in all {duration(sum(times))} of blocks at most, and a warm-up of each cell before them"
+        )
+    columns = ("experiment", "workload", "contenders", "points", "cells", "blocks", "time")
+    table = plain_table("To be measured", columns, rows, notes=notes, narrow=("workload", "time"))
+    terminal.render(table, context.stdout_console())
+    return 0
+
+
+def _carry_out(settings: RunSettings, task: Task, catalogue: Catalogue, storage: Store | None) -> int:
+    """Carry out a task and show what it measured; the exit status. `storage`: None where the task is new."""
+    # The first answers are there long before the last; those of sessions are shown together.
+    shows_parts = bool(task.suite_id) and not (settings.resume or settings.form or settings.sessions > 1)
+    with ExitStack() as stack:
+        progress = stack.enter_context(LiveProgress(context.stderr_console()))
+        toolchain = context.toolchain(progress.on_build)
+
+        def install(contenders: Sequence[Contender]) -> None:
+            """Install missing runtimes, but for those that nobody is expected to have; without root, name
+            those of all parts at once."""
+            if os.geteuid() != 0:
+                contenders = [c for each in task.experiments for c in readable(each, catalogue).values()]
+            expected = [each for each in contenders if not each.runtime.optional]
+            apt.install_missing(expected, toolchain, progress.on_say)
+
+        make: Callable[[Store], Campaign]
+        free_cpus: Sequence[int] = ()
+        if settings.on and not task.is_empty:
+            machines = context.cluster().machines(settings.on, task, catalogue, progress, settings.engines)
+            capacity, make = stack.enter_context(machines)
+        else:
+            executor = Executor(on_tick=progress.on_tick)
+            capacity, free_cpus = executor.capacity(), executor.cpus(1)[1]
+
+            def make(store: Store) -> Campaign:
+                inputs = context.inputs(progress.on_input)
+                tools = (toolchain, inputs, executor, install if settings.sets_up else None)
+                return LocalCampaign(task, catalogue, store, progress, *tools)
+
+        for each in task.experiments:
+            cells = len(check(each, catalogue, capacity)) * len(each.contenders)
+            if cells >= _MANY_CELLS:
+                time = f"{duration(cells / 2)} per block, {count(each.blocks, 'block')} at most"
+                streams.say(
+                    f"{each.name}: {cells:,} cells take about {time}; for less: --only, --set, --time 10m"
+                )
+        # Only now: a wrong name leaves no store behind.
+        store = storage or context.open_store(settings.store)
+        if task.is_empty:
+            streams.say(f"{task.suite_id or task.runs[0].id} is finished: nothing is left")
+
+        printed: set[str] = set()
+
+        def show_part(run: Run) -> None:
+            with progress.paused():
+                analysis = analysis_of(store, run)
+                console = context.stdout_console()
+                terminal.show(analysis, console, printed, everything=settings.everything)
+                if not settings.everything:
+                    console.print()
+
+        campaign = make(store)
+        failure = _failure(campaign, settings, show_part if shows_parts else None, free_cpus)
+    if failure is not None:
+        begun = (campaign.task.suite_id or campaign.runs[-1].id) if campaign.runs else None
+        streams.say(f"{failure or 'interrupted'}{resume_hint(settings, begun)}")
+        return EXIT_USAGE if failure else EXIT_INTERRUPTED
+    stored = [store.run(run.id) for run in campaign.runs]
+    status = show.present(
+        store,
+        stored,
+        campaign.task.suite_id,
+        form=settings.form or "text",
+        report_to=settings.report_to,
+        with_parts=not shows_parts,
+        everything=settings.everything,
+    )
+    if settings.report_to:
+        from ringside.cli import report
+
+        report.write_page([analysis_of(store, run) for run in stored], settings.report_to, "--report")
+    return status
+
+
+def _failure(
+    campaign: Campaign,
+    settings: RunSettings,
+    on_run_end: Callable[[Run], None] | None,
+    free_cpus: Sequence[int],
+) -> str | None:
+    """Carry out a campaign; why it could not be completed, empty where it was interrupted, else None."""
+    shows_page = settings.serves and not campaign.task.is_empty
+    page = serve.start(serve.LOCAL, settings.port, settings.store, cpus=free_cpus) if shows_page else None
+    if page:
+        print(f"{page.url} shows the run in progress", file=sys.stderr)
+    failure: str | None = None
+    try:
+        campaign.carry_out(settings.time_s, on_run_end)
+    except KeyboardInterrupt:
+        failure = ""
+    except (ProbeError, StoreError, ClusterError, UsageError) as error:
+        # An input of a later experiment that has no room ends neither the runs before it nor their hint.
+        if isinstance(error, UsageError) and len(campaign.runs) == len(campaign.task.runs):
+            raise
+        failure = str(error)
+    finally:
+        if page:
+            page.finish(at_once=failure == "" or bool(sys.exc_info()[0]))
+    return failure
+
+
+def resume_hint(settings: RunSettings, name: str | None) -> str:
+    """How the run, or suite, of that name is resumed; empty where none has begun."""
+    if name is None:
+        return ""
+    resume = ["run", "--resume", name, *with_options(Selection(name, outside=settings.outside))]
+    if settings.on:
+        resume += ["--on", settings.on]
+    if isinstance(settings.engines, tuple):
+        resume += ["--engines", ",".join(settings.engines)]
+    show_trials = with_store("show", name)
+    return f"; `{with_store(*resume)}` continues it, `{show_trials}` shows its trials so far"

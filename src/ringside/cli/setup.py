@@ -5,35 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-import click
-
-from ringside.cli import EXIT_FAILED, streams
-from ringside.cli.options import option, takes
+from ringside.cli import EXIT_FAILED, context, streams
 from ringside.errors import CatalogueError
+from ringside.measure.runs import plan
+from ringside.measure.toolchain import apt
+from ringside.model.catalogue import Unavailable
+from ringside.store.plans import Selection
 from ringside.text import LOG_LINES, last_lines
 
 _say = partial(streams.say, name="setup")
 
 
-@click.command()
-@click.argument("names", nargs=-1, metavar="[CONTENDER]...")
-@takes()
-def setup(
-    names: Sequence[str],
-    experiments: Sequence[str] = option(
-        "--for EXPERIMENT", "The contenders of an experiment or a suite.", multiple=True
-    ),
-) -> int:
-    """Install missing runtimes and build contenders.
-
-    All contenders if none is named, two at a time. Runtimes are installed as root on Debian or Ubuntu;
-    elsewhere the commands are printed. Exit status 1 where a contender cannot run."""
-    from ringside.cli import context
-    from ringside.measure.runs import plan
-    from ringside.measure.toolchain import apt
-    from ringside.model.catalogue import Unavailable
-    from ringside.store.plans import Selection
-
+def setup(names: Sequence[str], experiments: Sequence[str]) -> int:
+    """Build the contenders of these names and experiments, or all, with their runtimes."""
     toolchain = context.toolchain(lambda each: _say(f"building {each.name}; this may take a minute"))
     catalogue = context.catalogue()
     wanted = dict.fromkeys(names)

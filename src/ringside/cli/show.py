@@ -7,40 +7,30 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-import click
 
 from ringside import units
-from ringside.cli import EXIT_FAILED, params
-from ringside.cli.options import flag, takes
+from ringside.analysis import hyperfine
+from ringside.analysis.answers import FirstPlace
+from ringside.analysis.run import analysis_of
+from ringside.analysis.suite import analyse_suite
+from ringside.cli import EXIT_FAILED, context
 from ringside.errors import UsageError
+from ringside.model.results import Run
+from ringside.render.export import documents, formats
+from ringside.render.text import markdown, paired, terminal
+from ringside.render.text.command import NAMED_STORE, with_store
+from ringside.store import Store
+from ringside.store.database import runs_of, suite_of
 
-if TYPE_CHECKING:
-    from ringside.model.results import Run
-    from ringside.store import Store
 
-
-@click.command()
-@click.argument("run", default="latest")
-@takes()
 def show(
     run: str,
-    *,
-    form: str | None = params.FORM_OR_CSV,
-    everything: bool = flag("--all", "All tables, with all of their columns."),
-    time_unit: units.TimeUnit | None = params.TIME_UNIT,
-    store: str | None = params.STORE,
+    everything: bool,
+    form: str | None = None,
+    time_unit: units.TimeUnit | None = None,
+    store: str | None = None,
 ) -> int:
-    """Show RUN's tables (default: latest).
-
-    RUN may be a JSON file of hyperfine. Exit status 1 where cells have no figures."""
-    from ringside.analysis import hyperfine
-    from ringside.cli import context
-    from ringside.render.text import paired
-    from ringside.render.text.command import NAMED_STORE
-    from ringside.store.database import runs_of, suite_of
-
+    """Show a run, or a file of hyperfine."""
     if run.endswith(hyperfine.SUFFIX):
         if form:
             raise UsageError(f"{run} is no run: leave out --{form}")
@@ -74,14 +64,6 @@ def present(
     """Print a run, or those of the suite with that id; `report_to`: where their report will be. `with_parts`:
     the parts of a suite as well, where they were not printed before. `everything`: all tables and columns of
     the text."""
-    from ringside.analysis.answers import FirstPlace
-    from ringside.analysis.run import analysis_of
-    from ringside.analysis.suite import analyse_suite
-    from ringside.cli import context
-    from ringside.render.export import documents, formats
-    from ringside.render.text import markdown, terminal
-    from ringside.render.text.command import with_store
-
     # Nearly everything lives until the end: looking for garbage takes a tenth of the time.
     gc.disable()
     analyses = [analysis_of(storage, run) for run in runs]

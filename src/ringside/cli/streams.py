@@ -10,7 +10,7 @@ import os
 import shutil
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
@@ -77,21 +77,30 @@ def drop(stream: TextIO) -> None:
     os.close(nowhere)
 
 
-@contextmanager
-def writing(option: str, path: Path, more: str = "") -> Iterator[None]:
-    """Raise UsageError with the option whose file cannot be written inside."""
-    try:
-        yield
-    except OSError as error:
-        raise UsageError(
-            f"{option} {one_line(str(path))} cannot be written: {error.strerror}{more}"
-        ) from error
+def check_outputs(files: Mapping[str, Path], printed: Sequence[str] = ()) -> None:
+    """Check that files can be written later, by the options that name them: a measurement of minutes should
+    not end in one that cannot. `-` is stdout, for one thing at most; `printed`: what else goes there. Raises
+    UsageError."""
+    to_stdout = [*printed, *(option for option, path in files.items() if str(path) == "-")]
+    if len(to_stdout) > 1:
+        raise UsageError(f"{to_stdout[0]} and {to_stdout[1]} would mix on stdout: write to files")
+    owners: dict[Path, str] = {}
+    for option, path in files.items():
+        if (owner := owners.setdefault(path.resolve(), option)) != option and not path.is_char_device():
+            raise UsageError(f"{owner} and {option} name the same file: give each its own")
+        with _writing(option, path):
+            if str(path) != "-":
+                _open_to_write(path)
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Replace a file's text, its permissions apart; a pipe or a device is written to. Raises OSError, with
-    the path."""
-    try:
+def write_output(option: str, path: Path, text: str, more: str = "") -> None:
+    """Replace the text of a file that an option names, its permissions apart; a pipe or a device is written
+    to, and `-` is stdout. Raises UsageError, which says `more` at its end."""
+    if str(path) == "-":
+        with output():
+            sys.stdout.write(text)
+        return
+    with _writing(option, path, more):
         is_other = path.exists() and not path.is_file()
         if is_other or path.parts[1:2] in (("dev",), ("proc",)) or not os.access(path.parent, os.W_OK):
             path.write_text(text, encoding="utf-8")
@@ -102,13 +111,20 @@ def write_whole(path: Path, text: str) -> None:
             partial.write_text(text, encoding="utf-8")
             if file.exists():
                 shutil.copymode(file, partial)
+
+
+@contextmanager
+def _writing(option: str, path: Path, more: str = "") -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from error
+        raise UsageError(
+            f"{option} {one_line(str(path))} cannot be written: {error.strerror}{more}"
+        ) from error
 
 
-def open_to_write(path: Path) -> None:
-    """Check that a file can be written later, and leave it as it is. Raises OSError, also where it is a pipe
-    that nobody reads."""
+def _open_to_write(path: Path) -> None:
+    """Leaves the file as it is. Raises OSError, also where it is a pipe that nobody reads."""
     is_new = not os.path.lexists(path)
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK, 0o666)

@@ -9,13 +9,13 @@ import importlib
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from ringside.conformance.programs import RuleTests, check_program
 from ringside.conformance.servers import Kind, answered, check_server
-from ringside.conformance.subject import Finding, Subject
+from ringside.conformance.subject import Subject
 from ringside.measure.host import Executor
 from ringside.measure.runs.inputs import Inputs
 from ringside.model.catalogue import Ready
@@ -34,44 +34,25 @@ def checks_of(workload: Workload) -> Kind | RuleTests:
     return Kind(workload, lambda connection: None, nonsense=(b"", b"\0\xff" * 40), request=b"")
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """A workload of a contender and what it does against the contract."""
-
-    workload: str
-    findings: tuple[Finding, ...]
-    # The capabilities that its manifest does not name, whose rules were not tested.
-    not_offered: tuple[str, ...] = ()
-    # How long it took.
-    seconds: float = 0.0
-
-
-def check(
-    ready: Ready,
-    workloads: Sequence[str],
-    executor: Executor,
-    *,
-    quick: bool = False,
-    on_workload: Callable[[str], None] = lambda name: None,
-) -> list[Checked]:
-    """Check the contender in each of these workloads. Raises ProbeError, UsageError where an input cannot be
-    written, OSError where the program cannot be started."""
-    checked = []
-    for name in workloads:
-        on_workload(name)
-        begun, workload = time.monotonic(), find_workload(name)
-        own, known = checks_of(workload), (capability.name for capability in workload.capabilities)
-        with tempfile.TemporaryDirectory(prefix="ringside-check-") as folder:
-            inputs = Inputs(Path(folder) / "inputs")
-            subject = Subject(ready, workload, executor, inputs, Path(folder), quick)
-            if isinstance(own, Kind):
-                check_server(subject, own)
-            else:
-                check_program(subject, own)
-        not_offered = tuple(name for name in known if name not in subject.offered)
-        seconds = time.monotonic() - begun
-        checked.append(Checked(name, tuple(subject.findings), not_offered, seconds=seconds))
-    return checked
+def check(ready: Ready, name: str, executor: Executor, *, quick: bool) -> dict[str, Any]:
+    """Check the contender in the workload of that name: what it does against the contract, the capabilities
+    that its manifest does not name, whose rules were not tested, and how long it took. Raises ProbeError,
+    UsageError where an input cannot be written, OSError where the program cannot be started."""
+    begun, workload = time.monotonic(), find_workload(name)
+    own, known = checks_of(workload), [capability.name for capability in workload.capabilities]
+    with tempfile.TemporaryDirectory(prefix="ringside-check-") as folder:
+        inputs = Inputs(Path(folder) / "inputs")
+        subject = Subject(ready, workload, executor, inputs, Path(folder), quick)
+        if isinstance(own, Kind):
+            check_server(subject, own)
+        else:
+            check_program(subject, own)
+    return {
+        "workload": name,
+        "findings": [asdict(finding) for finding in subject.findings],
+        "not_offered": [name for name in known if name not in subject.offered],
+        "seconds": round(time.monotonic() - begun, 1),
+    }
 
 
 def main(count: str, name: str, port: str) -> None:

@@ -73,12 +73,13 @@ def _works(subject: Subject) -> bool:
     """The minimum: it ends well, with a result."""
     arguments = _arguments(subject)
     done, line = subject.run(*arguments), subject.by_hand(*arguments)
+    results = results_of(done.stdout)
     if b"\n::await" in b"\n" + done.stdout:
         subject.report("hold", "no ::await without hold=1", "::await", line)
-    elif not done.results:
+    elif not results:
         subject.report("result", "::result …", f"no ::result; {done}", line)
-    elif len(done.results) > 1:
-        subject.report("lines", "one ::result", f"{len(done.results)} of them", line)
+    elif len(results) > 1:
+        subject.report("lines", "one ::result", f"{len(results)} of them", line)
     elif done.status != 0:
         subject.report("exit", "status 0 after ::result", done, line)
     return not subject.findings
@@ -117,7 +118,7 @@ def _holds(subject: Subject) -> bool:
 def _unknown_keys(subject: Subject) -> None:
     arguments = [*_arguments(subject), "colour=red", "x-y.z=1=2"]
     done = subject.run(*arguments)
-    if done.status != 0 or not done.results:
+    if done.status != 0 or not results_of(done.stdout):
         subject.report("args-unknown", "::result …", done, subject.by_hand(*arguments))
 
 

@@ -14,8 +14,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 
-from msgspec import structs
-
 from ringside.conformance.common import check_arguments, check_evidence, in_time, without
 from ringside.conformance.subject import (
     PATIENCE_S,
@@ -29,7 +27,7 @@ from ringside.conformance.subject import (
 from ringside.errors import UsageError
 from ringside.measure.runs.trials import free_port
 from ringside.model.design import Point
-from ringside.workloads.base import Checks, Workload
+from ringside.workloads.base import Workload
 from ringside.workloads.phases import below
 
 # It plays so many clients.
@@ -47,6 +45,7 @@ _UNREAD_S = 2.0
 # Kept for all but the clients that are connected at one time; and as many clients as any server gets.
 _OTHER_FILES = 100
 _LEAST_FILES = _OTHER_FILES + _WAITING + 1
+_BAD_PORTS = ("port=abc", "port=65536", "port=", "port=-1")
 _LOOPBACK, _OTHER_HOST = "127.0.0.1", "127.0.0.2"
 
 
@@ -86,20 +85,14 @@ class Kind:
     checks: Sequence[Callable[[Subject, Server], None]] = ()
     further: Sequence[Callable[[Subject], None]] = ()
 
-    @property
-    def declared(self) -> Checks:
-        checks = self.workload.checks
-        ports = ("port=abc", "port=65536", "port=", "port=-1")
-        return checks if checks.bad else structs.replace(checks, bad=ports)
-
     def asked_by_hand(self, subject: Subject, before: str = "") -> str:
         """A line for a shell that starts the server, and asks it."""
-        return subject.served_by_hand(self.arguments, before + self.declared.ask)
+        return subject.served_by_hand(self.arguments, before + self.workload.checks.ask)
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        if self.declared.arguments:
-            return tuple(self.declared.arguments.split())
+        if self.workload.checks.arguments:
+            return tuple(self.workload.checks.arguments.split())
         factors = {factor.name: factor.default for factor in self.workload.factors}
         words = {**factors, **self.workload.arguments(Point(tuple(factors.items())))}
         return tuple(f"{key}={value}" for key, value in words.items())
@@ -117,7 +110,8 @@ def check_server(subject: Subject, kind: Kind) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, _LEAST_FILES), hard))
     if not _starts(subject, kind):
         return
-    check_arguments(subject, kind.arguments, kind.declared.required, kind.declared.bad)
+    checks = subject.workload.checks
+    check_arguments(subject, kind.arguments, checks.required, checks.bad or _BAD_PORTS)
     _arguments(subject, kind)
     _stdin_end(subject, kind)
     before = len(subject.findings)
@@ -131,7 +125,7 @@ def check_server(subject: Subject, kind: Kind) -> None:
         for further in kind.further:
             further(subject)
     if len(subject.findings) == before:
-        check_evidence(subject, kind.declared.sizes[: 1 if subject.quick else None])
+        check_evidence(subject, checks.sizes[: 1 if subject.quick else None])
     _nonsense(subject, kind)
     _sigterm(subject, kind)
     _connections(subject, kind)
@@ -241,7 +235,7 @@ def _ends(server: Server) -> None:
 def _nonsense(subject: Subject, kind: Kind) -> None:
     """It survives clients that misbehave, and says nothing of them."""
     with running(subject, *kind.arguments) as server:
-        if kind.declared.unread_bytes and not subject.quick:
+        if kind.workload.checks.unread_bytes and not subject.quick:
             _never_reads(subject, kind, server)
         for sent in kind.nonsense[: 4 if subject.quick else None]:
             for reset in (False, True):
@@ -272,7 +266,7 @@ def _never_reads(subject: Subject, kind: Kind, server: Server) -> None:
             many = kind.request * (1 + 20_000 // len(kind.request))
             with suppress(ConnectionError):
                 # A server may stop reading.
-                while sent < kind.declared.unread_bytes and time.monotonic() < give_up_s:
+                while sent < kind.workload.checks.unread_bytes and time.monotonic() < give_up_s:
                     if not select.select([], [connection], [], 0.5)[1]:
                         break
                     sent += connection.send(many)
@@ -284,7 +278,7 @@ def _never_reads(subject: Subject, kind: Kind, server: Server) -> None:
 def _most(subject: Subject, kind: Kind) -> int:
     """How many connections at one time the manifest allows."""
     entry = subject.ready.contender.workloads[subject.workload.name]
-    return entry.most.get(kind.declared.factor, _CONNECTIONS)
+    return entry.most.get(kind.workload.checks.factor, _CONNECTIONS)
 
 
 def _misbehave(server: Server, sent: bytes, *, reset: bool) -> None:

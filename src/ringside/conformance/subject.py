@@ -80,11 +80,6 @@ class Done:
         return self.stderr.decode(errors="replace").strip().splitlines()
 
     @property
-    def results(self) -> list[dict[str, str]]:
-        """The pairs of each `::result`."""
-        return results_of(self.stdout)
-
-    @property
     def is_refusal(self) -> bool:
         """Whether it ended with status 2 and one line on stderr, as for arguments that it cannot use."""
         return self.status == 2 and len(self.complaint) == 1 and b"::re" not in self.stdout
@@ -161,7 +156,7 @@ class Subject:
     @contextmanager
     def started(self, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
         """The program with pipes, in a session of its own, which does not outlive the block."""
-        process = subprocess.Popen(
+        with subprocess.Popen(
             self.argv(*arguments),
             cwd=self.ready.contender.folder,
             env=self.environment,
@@ -169,16 +164,12 @@ class Subject:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
-        )
-        try:
-            yield process
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            for pipe in filter(None, (process.stdin, process.stdout, process.stderr)):
-                with suppress(OSError):
-                    pipe.close()
+        ) as process:
+            try:
+                yield process
+            finally:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
 
     def run(self, *arguments: str) -> Done:
         """The program to its end, with an stdin that is at its end; killed where that takes too long."""

@@ -3,14 +3,14 @@ targets, a row for the whole load."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
 from ringside.load.result import PERCENTILES, EnginePart, LoadResult, unsupported
 from ringside.load.target import Target
-from ringside.load.thresholds import Check, Threshold
+from ringside.load.thresholds import Check
 from ringside.probe.protocol import LatencySummary, LoadPlan, Pacing
 from ringside.text import csv_text
 from ringside.units import TimeUnit
@@ -27,15 +27,9 @@ _COUNTS = ("requests", "late_requests", "unfinished", "errors", "statuses")
 
 
 def as_document(
-    target: Target,
-    plan: LoadPlan,
-    result: LoadResult,
-    checks: Iterable[Check] = (),
-    several: Sequence[Target] = (),
-    highest: Mapping[Threshold, float | None] = {},
+    target: Target, plan: LoadPlan, result: LoadResult, checks: Iterable[Check] = ()
 ) -> dict[str, Any]:
-    """One load as plain data; times in the unit that the key names, null where nothing was measured.
-    `several`: targets that took turns. `highest`: as in the summary."""
+    """One load as plain data; times in the unit that the key names, null where nothing was measured."""
     figures, started = result.figures, result.started
     is_stream = target.protocol == "stream"
     document: dict[str, Any] = {
@@ -56,7 +50,7 @@ def as_document(
     if is_stream:
         document["chunk_lateness_ms"] = milliseconds(figures.latency("lateness"))
         document |= _same(figures, "messages", "sequence")
-    if several:
+    if result.several:
         document["targets"] = [
             {
                 "target": each.text,
@@ -64,7 +58,7 @@ def as_document(
                 "latency_ms": milliseconds(own.latency),
                 "service_ms": milliseconds(own.service),
             }
-            for each, own in zip(several, figures.targets, strict=True)
+            for each, own in zip(result.several, figures.targets, strict=True)
         ]
     if result.steps:
         document["steps"] = [
@@ -75,7 +69,7 @@ def as_document(
             }
             for rate, step in result.steps
         ]
-        document["highest_rates"] = {limit.text: rate for limit, rate in highest.items()}
+        document["highest_rates"] = {limit.text: rate for limit, rate in result.highest.items()}
     if result.engines:
         document["engines_started_within_ms"] = (result.started_within_s or 0.0) * 1e3
         document["engines"] = [_engine(part) for part in result.engines]
@@ -166,7 +160,7 @@ def _pacing(pacing: Pacing) -> dict[str, Any]:
     return {"kind": pacing.__struct_config__.tag, **fields}
 
 
-def as_csv(targets: Sequence[Target], result: LoadResult, unit: TimeUnit) -> str:
+def as_csv(target: Target, result: LoadResult, unit: TimeUnit) -> str:
     """One load as CSV; cells of what was not measured are empty. Times are latencies, of streams lateness."""
     name, whole = result.main_histogram, result.figures
     seconds = whole.duration_ns / 1e9
@@ -181,7 +175,7 @@ def as_csv(targets: Sequence[Target], result: LoadResult, unit: TimeUnit) -> str
         return cells + [None if is_empty else getattr(latency, f"{time}_ns") / unit.ns for time in _CSV_TIMES]
 
     rows = [[*_CSV_HEADER, *(f"{name}_{time}_{unit.symbol}" for time in _CSV_TIMES)]]
-    if len(targets) > 1:
-        rows += [row(each.text, own, own.latency) for each, own in zip(targets, whole.targets, strict=True)]
-    label = targets[0].text if len(targets) == 1 else "total"
+    for each, own in zip(result.several, whole.targets, strict=False):
+        rows.append(row(each.text, own, own.latency))
+    label = "total" if result.several else target.text
     return csv_text([*rows, row(label, whole, whole.latency(name))])

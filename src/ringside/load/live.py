@@ -16,8 +16,7 @@ from rich.text import Text
 from ringside import units as numbers
 from ringside.load import thresholds
 from ringside.load.plan import max_duration_s
-from ringside.load.result import PERCENTILES, LoadResult
-from ringside.load.thresholds import Threshold
+from ringside.load.result import PERCENTILES, LoadResult, Threshold
 from ringside.probe.protocol import EngineMessage, LatencySummary, LoadFigures, LoadPlan, LoadProgress
 from ringside.render.text import terminal
 from ringside.stats.samples import ValueCounts
@@ -203,7 +202,7 @@ class Screen:
     def __init__(self, console: Console, *, wanted: bool, says: bool = False, reports: bool = True) -> None:
         self._console, self._reports = console, reports
         self._line_at = time.monotonic() + _LINE_S if says and not console.is_terminal else math.inf
-        self.is_shown = wanted and console.is_terminal
+        self.is_shown = wanted and reports and console.is_terminal
         # No thread of its own: nothing but the engine should run beside a load.
         self._live = Live(console=console, auto_refresh=False, transient=True, vertical_overflow="crop")
         self._view: View | None = None

@@ -6,19 +6,19 @@ import ipaddress
 import re
 from base64 import b64encode
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal
 from urllib.parse import unquote_to_bytes
 
 from ringside import units
 from ringside.cli import params
-from ringside.cli.options import flag_of, option_of, option_tables
-from ringside.cli.params import COUNT, FILE, Whole, bad_value, duration
+from ringside.cli.options import read_tables
+from ringside.cli.params import bad_value, duration
 from ringside.errors import UsageError
 from ringside.files import read_at_most
-
-if TYPE_CHECKING:
-    from ringside.load.thresholds import Threshold
+from ringside.load import target, thresholds
+from ringside.load.result import Threshold
+from ringside.model.design import DEFAULT_MARGIN
 
 # A method or the name of a header (RFC 9110, section 5.6.2).
 _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
@@ -26,7 +26,7 @@ _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 MAX_BODY_BYTES = 100 << 20
 _SMALL_BODY_BYTES = 1 << 20
 # How options are written, their help, and which of them go together.
-TABLES = option_tables(Path(__file__))
+TABLES = read_tables(Path(__file__).with_suffix(".toml"))
 
 
 def rate(text: str) -> float:
@@ -61,8 +61,6 @@ def staircase(text: str) -> tuple[tuple[float, float], ...]:
 
 def host_and_port(text: str) -> str:
     """`10.0.0.7`, `10.0.0.7:8080` or `[::1]:8080`, as it is written."""
-    from ringside.load import target
-
     try:
         target.parse(f"http://{text}/")
     except UsageError:
@@ -83,16 +81,13 @@ def sources(text: str) -> tuple[str, ...]:
     return tuple(str(ipaddress.ip_address(each)) for each in text.split(","))
 
 
-def condition(text: str, name: str) -> Threshold:
-    """`p99>200ms`, `errors>1%` or `rate<1000`, for the option of that name."""
-    from ringside.load import thresholds
-
-    return thresholds.parse(text, name)
-
-
 def threshold(text: str) -> Threshold | tuple[str, float]:
     """A condition; of two targets a gate, `worse:5%`."""
-    return params.gate(text) if text.partition(":")[0] in params.GATES else condition(text, "--fail-if")
+    return params.gate(text) if text.partition(":")[0] in params.GATES else thresholds.parse(text)
+
+
+abort_condition = partial(thresholds.parse, option="--abort-if")
+kept_condition = partial(thresholds.parse, option="--find-rate")
 
 
 def method(text: str) -> str:
@@ -145,82 +140,75 @@ def body(text: str) -> bytes | Path:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadSettings:
-    """The command line of `ringside load`; None where an option was left out. Durations in seconds."""
-
-    EXCLUDES: ClassVar = TABLES["excludes"]
-    NEEDED_BY: ClassVar = TABLES["needed_by"]
+    """The command line of `ringside load`, as options.toml has it; None where an option was left out. Times
+    in seconds."""
 
     targets: tuple[str, ...]
-    # A million for each of a thousand engines.
-    connections: int | None = option_of(TABLES, "connections", Whole(1, 10**9))
-    rate_per_s: float | tuple[float, float] | None = option_of(TABLES, "rate_per_s", rate_or_rise)
-    duration_s: float | None = option_of(TABLES, "duration_s", duration)
-    requests: int | None = option_of(TABLES, "requests", Whole(1, 10**15))
-    headers: tuple[tuple[str, str], ...] = option_of(TABLES, "headers", header, multiple=True)
-    body: bytes | Path | None = option_of(TABLES, "body", body)
-    other_target: str | None = option_of(TABLES, "other_target")
-    thresholds: tuple[Threshold | tuple[str, float], ...] = option_of(
-        TABLES, "thresholds", threshold, multiple=True
-    )
-    as_json: bool = flag_of(TABLES, "as_json")
-    burst: int | None = option_of(TABLES, "burst", COUNT)
-    aborts: tuple[Threshold, ...] = option_of(
-        TABLES, "aborts", lambda text: condition(text, "--abort-if"), multiple=True
-    )
-    found: Threshold | None = option_of(TABLES, "found", lambda text: condition(text, "--find-rate"))
-    poisson: bool = flag_of(TABLES, "poisson")
-    steps: tuple[tuple[float, float], ...] = option_of(TABLES, "steps", staircase, default=())
-    slack_s: float | None = option_of(TABLES, "slack_s", params.run_duration)
-    warmup_s: float | None = option_of(TABLES, "warmup_s", duration)
-    ramp_per_s: float | None = option_of(TABLES, "ramp_per_s", rate)
-    timeout_s: float = option_of(TABLES, "timeout_s", duration, default=5.0)
-    wait_ready_s: float | None = option_of(TABLES, "wait_ready_s", duration)
-    close: bool = flag_of(TABLES, "close")
-    seed: int | None = option_of(TABLES, "seed", params.SEED)
-    method: str | None = option_of(TABLES, "method", method)
-    values_file: Path | None = option_of(TABLES, "values_file", FILE)
-    has_placeholders: bool = flag_of(TABLES, "has_placeholders")
-    is_literal: bool = flag_of(TABLES, "is_literal")
-    line: str | None = option_of(TABLES, "line")
-    is_crlf: bool = flag_of(TABLES, "is_crlf")
-    expect_status: int | None = option_of(TABLES, "expect_status", Whole(200, 599))
-    expect_body: str | None = option_of(TABLES, "expect_body")
-    expect_contains: str | None = option_of(TABLES, "expect_contains")
-    expect_pattern: str | None = option_of(TABLES, "expect_pattern")
-    connect_to: str | None = option_of(TABLES, "connect_to", host_and_port)
-    unix: str | None = option_of(TABLES, "unix")
-    sources: tuple[str, ...] = option_of(TABLES, "sources", sources, default=())
-    proxy: tuple[str, str | None] | None = option_of(TABLES, "proxy", proxy)
-    is_http2: bool = flag_of(TABLES, "is_http2")
-    streams: int | None = option_of(TABLES, "streams", Whole(1, 10_000))
-    window_bytes: int = option_of(TABLES, "window_bytes", window, default=16 << 20)
-    cacert: Path | None = option_of(TABLES, "cacert", FILE)
-    insecure: bool = flag_of(TABLES, "insecure")
-    cert: Path | None = option_of(TABLES, "cert", FILE)
-    key: Path | None = option_of(TABLES, "key", FILE)
-    server_name: str | None = option_of(TABLES, "server_name")
-    resume: bool = flag_of(TABLES, "resume")
-    framing: str | None = option_of(TABLES, "framing", ["chunk", "line", "event"])
-    first: str | None = option_of(TABLES, "first")
-    chunk: str | None = option_of(TABLES, "chunk")
-    interval_s: float | None = option_of(TABLES, "interval_s", duration)
-    due_field: str | None = option_of(TABLES, "due_field")
-    blocks: int | None = option_of(TABLES, "blocks", Whole(1, 1000))
-    margin: float | None = option_of(TABLES, "margin", units.margin)
-    store: str | None = option_of(TABLES, "store")
-    as_csv: bool = flag_of(TABLES, "as_csv")
-    time_unit: str | None = option_of(TABLES, "time_unit", ["ns", "us", "ms", "s"])
-    quiet: bool = flag_of(TABLES, "quiet")
-    hdr_file: Path | None = option_of(TABLES, "hdr_file", FILE)
-    seconds_file: Path | None = option_of(TABLES, "seconds_file", FILE)
-    report_file: Path | None = option_of(TABLES, "report_file", FILE)
-    log_file: Path | None = option_of(TABLES, "log_file", FILE)
-    threads: int = option_of(TABLES, "threads", Whole(1, 256), default=1)
-    cpus: tuple[int, ...] = option_of(TABLES, "cpus", params.cpus, default=())
-    cluster: str | None = option_of(TABLES, "cluster")
-    engines: int | tuple[str, ...] | None = option_of(TABLES, "engines", params.engines)
+    connections: int | None = None
+    rate_per_s: float | tuple[float, float] | None = None
+    duration_s: float | None = None
+    requests: int | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes | Path | None = None
+    other_target: str | None = None
+    thresholds: tuple[Threshold | tuple[str, float], ...] = ()
+    form: str | None = None
+    burst: int | None = None
+    aborts: tuple[Threshold, ...] = ()
+    found: Threshold | None = None
+    poisson: bool = False
+    steps: tuple[tuple[float, float], ...] = ()
+    slack_s: float | None = None
+    warmup_s: float | None = None
+    ramp_per_s: float | None = None
+    timeout_s: float = 5.0
+    wait_ready_s: float | None = None
+    close: bool = False
+    seed: int | None = None
+    method: str | None = None
+    values_file: Path | None = None
+    has_placeholders: bool = False
+    is_literal: bool = False
+    line: str | None = None
+    is_crlf: bool = False
+    expect_status: int | None = None
+    expect_body: str | None = None
+    expect_contains: str | None = None
+    expect_pattern: str | None = None
+    connect_to: str | None = None
+    unix: str | None = None
+    sources: tuple[str, ...] = ()
+    proxy: tuple[str, str | None] | None = None
+    is_http2: bool = False
+    streams: int | None = None
+    window_bytes: int = 16 << 20
+    cacert: Path | None = None
+    insecure: bool = False
+    cert: Path | None = None
+    key: Path | None = None
+    server_name: str | None = None
+    resume: bool = False
+    framing: str | None = None
+    first: str | None = None
+    chunk: str | None = None
+    interval_s: float | None = None
+    due_field: str | None = None
+    blocks: int | None = None
+    margin: float = DEFAULT_MARGIN
+    store: str | None = None
+    time_unit: units.TimeUnit = units.MILLISECONDS
+    quiet: bool = False
+    hdr_file: Path | None = None
+    seconds_file: Path | None = None
+    report_file: Path | None = None
+    log_file: Path | None = None
+    threads: int = 1
+    cpus: tuple[int, ...] = ()
+    cluster: str | None = None
+    engines: int | tuple[str, ...] | None = None
 
     @property
-    def form(self) -> Literal["json", "csv"] | None:
-        """How the result is printed; None for a person."""
-        return "json" if self.as_json else "csv" if self.as_csv else None
+    def files(self) -> dict[str, Path]:
+        """The files that are to be written, by their options."""
+        files = {"--hdr": self.hdr_file, "--seconds": self.seconds_file, "--report": self.report_file}
+        return {option: path for option, path in (files | {"--log": self.log_file}).items() if path}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from ringside.cli.options import option_fields
+from ringside.cli.options import command_line_options
 from ringside.errors import UsageError
 from ringside.files import read_at_most
 from ringside.load import templates
@@ -17,6 +17,7 @@ from ringside.load.options import MAX_BODY_BYTES, TABLES, LoadSettings
 from ringside.load.result import ROWS
 from ringside.load.target import Target
 from ringside.load.templates import wire_text
+from ringside.measure.host import memory_available_bytes
 from ringside.probe import protocol as ipc
 from ringside.text import one_line
 
@@ -30,22 +31,9 @@ _CONNECTIONS = {"http": 64, "tcp": 64, "ws": 64, "stream": 100}
 
 
 def check(settings: LoadSettings, target: Target, other: Target | None) -> None:
-    """Raise UsageError where options exclude each other, or do not suit the target or the `other` one, with
-    which it is compared."""
-    used = {
-        field.metadata["options"][0][0][-1]
-        for name, field in option_fields(LoadSettings)
-        if getattr(settings, name) != field.default
-    }
-    both = [each for each in (target, other) if each]
-    met = {
-        "http2": settings.is_http2 or any(each.carrier == "http2" for each in both),
-        "tls": any(each.is_secure for each in both),
-    }
-    for need, options, remedy in TABLES["needs"]["rows"]:
-        for name in options.split():
-            if name in used and not met[need]:
-                raise UsageError(f"{name} {remedy}")
+    """Raise UsageError where options of the command line exclude each other, or do not suit the target or the
+    `other` one, with which it is compared."""
+    used = command_line_options(())
     is_stream = target.protocol == "stream"
     kind = "stream+ws" if is_stream and target.is_websocket else target.protocol
     for kinds, instead, options in TABLES["suited"]["rows"]:
@@ -54,27 +42,30 @@ def check(settings: LoadSettings, target: Target, other: Target | None) -> None:
                 if is_stream and instead:
                     raise UsageError(f"{name} is not for a stream: {instead}")
                 raise UsageError(f"{name} is not for {TABLES['suited']['kinds'][kind]}: leave it out")
-    if any(isinstance(each, tuple) != bool(other) for each in settings.thresholds):
-        raise UsageError("--fail-if: of one target write 'p99>200ms', with --vs worse:5%")
+    both = [each for each in (target, other) if each]
+    met = {
+        "rate": settings.rate_per_s or settings.steps or settings.found,
+        "order": settings.poisson or other,
+        "blocks": settings.store or other,
+        "its form": all(isinstance(each, tuple) == bool(other) for each in settings.thresholds),
+        "one target": len(settings.targets) == 1,
+        "a name": settings.store != "",
+        "no store": other or not settings.store,
+        "one scheme": len({(each.protocol, each.is_websocket) for each in both}) == 1,
+        "one rate": not (settings.steps or isinstance(settings.rate_per_s, tuple)),
+        "due": not is_stream or settings.interval_s or settings.due_field is not None,
+        "one clock": settings.cluster is None,
+        "https": all(each.is_secure and each.carrier in ("http", "http2") for each in both),
+        "http2": settings.is_http2 or any(each.carrier == "http2" for each in both),
+        "tls": any(each.is_secure for each in both),
+    }
+    for need, options, remedy in TABLES["needs"]["rows"]:
+        for name in options.split():
+            if name in used and not met[need]:
+                raise UsageError(f"{name} {remedy}")
     for each in settings.thresholds:
         if not isinstance(each, tuple) and each.rate is not None and each.rate not in dict(settings.steps):
             raise UsageError(f"--fail-if names {each.rate:,.10g}/s, which is no step of --staircase")
-    if (other or settings.store) and len(settings.targets) > 1:
-        fits = "--vs compares two targets" if other else "--store keeps one"
-        raise UsageError(f"{fits}: name one before it")
-    if settings.store == "":
-        raise UsageError("--store '' names no store: write its path, or leave it out")
-    if settings.blocks and not (other or settings.store):
-        raise UsageError("--blocks is for --vs and --store: leave it out")
-    if settings.store and settings.thresholds and not other:
-        raise UsageError(
-            "--fail-if: a load that --store keeps is judged by `ringside compare RUN latest --fail-if`"
-        )
-    if settings.cluster is not None and settings.due_field:
-        raise UsageError(
-            "--due-field compares the server's clock with the engine's, which --from puts on other machines: "
-            "give --interval instead"
-        )
 
 
 def plan(settings: LoadSettings, targets: Sequence[Target], seed: int = 0) -> ipc.LoadPlan:
@@ -87,15 +78,14 @@ def plan(settings: LoadSettings, targets: Sequence[Target], seed: int = 0) -> ip
     if settings.requests:
         connections = min(connections, max(settings.threads, settings.requests))
     request, line, placeholders = _texts(settings, targets)
+    is_http2 = settings.is_http2 or target.carrier == "http2"
     pacing = _pacing(settings, seed)
     steps = pacing.steps if isinstance(pacing, ipc.Staircase) else ()
-    if settings.seed is not None and not (settings.poisson or settings.other_target):
-        raise UsageError("--seed is for --poisson or --vs: leave it out")
-    return ipc.LoadPlan(
+    made = ipc.LoadPlan(
         **{name: getattr(settings, name) for name in _SAME},
         protocol=target.protocol,
         connections=connections,
-        http2=_http2(settings, target),
+        http2=ipc.Http2(settings.streams or 1, settings.window_bytes) if is_http2 else None,
         tls=_tls(settings, target) if target.is_secure else None,
         tunnel=_tunnel(settings, target),
         pacing=pacing,
@@ -110,6 +100,9 @@ def plan(settings: LoadSettings, targets: Sequence[Target], seed: int = 0) -> ip
         stream=_stream_messages(settings, target),
         log=str(settings.log_file.absolute()) if settings.log_file else None,
     )
+    if settings.cluster is None:  # other machines check themselves
+        check_memory(made, memory_available_bytes())
+    return made
 
 
 def max_duration_s(plan: ipc.LoadPlan) -> float | None:
@@ -132,25 +125,17 @@ def warm_up(plan: ipc.LoadPlan, seconds: float) -> ipc.LoadPlan:
 
 
 def _pacing(settings: LoadSettings, seed: int) -> ipc.Pacing:
-    rate_per_s, burst = settings.rate_per_s, settings.burst
-    if settings.found:
-        rate_per_s = rate_per_s or _FIRST_RATE
+    rate_per_s = settings.rate_per_s or (_FIRST_RATE if settings.found else None)
     if settings.steps:
         return ipc.Staircase(tuple(starmap(ipc.StaircaseStep, settings.steps)))
     if rate_per_s is None:
-        used = {"--burst": burst, "--poisson": settings.poisson, "--slack": settings.slack_s is not None}
-        for option, is_used in used.items():
-            if is_used:
-                raise UsageError(f"{option} needs a schedule: add --rate N")
         return ipc.ClosedLoop()
     if isinstance(rate_per_s, tuple):
-        if burst or settings.poisson or settings.found:
-            raise UsageError(
-                "--rate: one that rises is not for --burst, --poisson or --find-rate: give one rate"
-            )
         first, last = rate_per_s
         return ipc.Staircase((ipc.StaircaseStep(first, settings.duration_s or _DURATION_S, last),))
-    return ipc.PoissonRate(rate_per_s, seed) if settings.poisson else ipc.ConstantRate(rate_per_s, burst or 1)
+    if settings.poisson:
+        return ipc.PoissonRate(rate_per_s, seed)
+    return ipc.ConstantRate(rate_per_s, settings.burst or 1)
 
 
 def _texts(
@@ -172,7 +157,7 @@ def _texts(
     if protocol != "tcp":
         header_lines = "\n".join(value for _, value in fields)
         texts |= {templates.PATH: " ".join(paths), "--body": body, "--header": header_lines}
-    values = templates.read_values(settings.values_file) if settings.values_file else None
+    values = templates.read_values(settings.values_file) if settings.values_file else ()
     placeholders = templates.check(texts, values)
     if protocol == "tcp":
         return None, line, placeholders
@@ -235,15 +220,6 @@ def _stream_messages(settings: LoadSettings, target: Target) -> ipc.StreamMessag
     is_message = target.protocol == "stream" and target.is_websocket
     framing = "message" if is_message else settings.framing or "chunk"
     return ipc.StreamMessages(framing, first, chunk, settings.interval_s, due_field)
-
-
-def _http2(settings: LoadSettings, target: Target) -> ipc.Http2 | None:
-    is_http = target.carrier in ("http", "http2")
-    if settings.is_http2 and not (is_http and target.is_secure):
-        raise UsageError("--http2 is for https://…: without TLS name the target as h2://…")
-    if not settings.is_http2 and target.carrier != "http2":
-        return None
-    return ipc.Http2(settings.streams or 1, settings.window_bytes)
 
 
 def _tls(settings: LoadSettings, target: Target) -> ipc.Tls:

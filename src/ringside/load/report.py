@@ -14,14 +14,14 @@ from ringside.render.html.pictures import drawing
 from ringside.render.html.templates import environment, policy, read_file
 from ringside.render.plots import spec
 from ringside.render.plots.charts import missing
-from ringside.render.text.cells import TableData
+from ringside.units import TimeUnit
 
 _BARS_WIDTH = 42  # What a phone shows.
 _TIMES = ("max", "p99", "p90", "p50")
 _RATES = {"intended": "intended", "answered": "requests", "errors": "errors"}
 
 
-def page(target: Target, plan: LoadPlan, result: LoadResult, tables: Sequence[TableData]) -> str:
+def page(target: Target, plan: LoadPlan, result: LoadResult, unit: TimeUnit) -> str:
     """The page. Without the package that draws plots it says so and has all the rest."""
     template = environment().get_template("load.html.j2")
     return template.render(
@@ -30,7 +30,7 @@ def page(target: Target, plan: LoadPlan, result: LoadResult, tables: Sequence[Ta
         result=result,
         diagnostics=summary.warnings_of(result),
         facts=summary.facts(target, result),
-        tables=[*tables, *summary.fault_tables(target, result)],
+        tables=[*summary.tables(result, unit), *summary.fault_tables(target, result)],
         drawings=[(title, drawing(plot)) for title, plot in _plots(result)],
         bars=summary.bar_lines(result.counts.get(result.main_histogram, ()), _BARS_WIDTH),
         absent=missing(),

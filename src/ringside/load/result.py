@@ -10,6 +10,7 @@ from itertools import pairwise
 from msgspec import structs
 
 from ringside.errors import ProbeError
+from ringside.load.target import Target
 from ringside.probe import protocol as ipc
 from ringside.stats.samples import is_supported
 
@@ -22,6 +23,19 @@ ROWS = 10
 _TICKS_PER_HALF = 5
 # Of a histogram with three significant digits.
 _SUB_BUCKETS = 2048
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """What must not hold. `unit`: `ns`, `per second`, `%` or empty (a count). `rate`: a step's."""
+
+    text: str
+    figure: str
+    operator: str
+    limit: float
+    unit: str
+    rate: float | None = None
+    option: str = "--fail-if"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +66,10 @@ class LoadResult:
     warmup_s: float | None = None
     # What its progress said of each second, without the counts.
     intervals: tuple[ipc.LoadProgress, ...] = ()
+    # Of a load at several targets, which took turns.
+    several: tuple[Target, ...] = ()
+    # The highest rate of a step that was kept without crossing a threshold; None where no rate was.
+    highest: Mapping[Threshold, float | None] = field(default_factory=dict)
 
     @property
     def is_open_loop(self) -> bool:
@@ -103,11 +121,6 @@ class LoadResult:
     def main_histogram(self) -> str:
         """The name of the histogram that matters most: latency, or a stream's lateness."""
         return "lateness" if self.figures.latency("lateness") else "latency"
-
-    def with_warning(self, code: str, text: str, remedy: str) -> LoadResult:
-        """The same with one more warning."""
-        warnings = (*self.figures.warnings, ipc.EngineWarning(code, text, remedy))
-        return replace(self, figures=structs.replace(self.figures, warnings=warnings))
 
 
 def is_kept(slot: ipc.SlotOfLoad) -> bool:

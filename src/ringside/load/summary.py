@@ -14,10 +14,10 @@ from rich.text import Text
 
 from ringside.load.result import FIRST, PERCENTILES, LoadResult, is_kept, unsupported
 from ringside.load.target import Target
-from ringside.load.thresholds import Threshold, highest_sentence
+from ringside.load.thresholds import highest_sentence
 from ringside.probe import protocol as ipc
 from ringside.render.text import terminal
-from ringside.render.text.cells import TableCell, TableData
+from ringside.render.text.cells import TableCell, TableData, plain_table
 from ringside.stats.samples import MIN_BEYOND
 from ringside.text import one_line, sentences
 from ringside.units import MILLISECONDS, TimeUnit, count, quantity, significant
@@ -43,17 +43,9 @@ _MIN_POLLING_SHARE = 0.01
 
 
 def show(
-    target: Target,
-    plan: ipc.LoadPlan,
-    result: LoadResult,
-    console: Console,
-    *,
-    unit: TimeUnit = MILLISECONDS,
-    several: Sequence[Target] = (),
-    highest: Mapping[Threshold, float | None] = {},
+    target: Target, plan: ipc.LoadPlan, result: LoadResult, console: Console, unit: TimeUnit = MILLISECONDS
 ) -> None:
-    """Print one load. `several`: targets that took turns, which are combined in `target`. `highest`: the
-    highest rate of a step that was kept without crossing a threshold."""
+    """Print one load. Several targets are combined in `target`."""
     figures = result.figures
     console.print(Text(one_line(target.text), style="bold"))
     console.print(Text(how(target, plan, result)))
@@ -74,7 +66,7 @@ def show(
     for name, text in facts(target, result):
         grid.add_row(Text(name), Text(text))
     console.print(grid)
-    shown = tables(result, unit, several, highest)
+    shown = tables(result, unit)
     for table in shown:
         console.print()
         terminal.render(table, console)
@@ -110,19 +102,14 @@ def log_words(log: ipc.RequestLog | None) -> str:
     return f"{words}; it is not whole: {one_line(log.failed)}" if log.failed else words
 
 
-def tables(
-    result: LoadResult,
-    unit: TimeUnit,
-    several: Sequence[Target] = (),
-    highest: Mapping[Threshold, float | None] = {},
-) -> list[TableData]:
+def tables(result: LoadResult, unit: TimeUnit) -> list[TableData]:
     """The tables of a load: times, targets, engines, steps."""
     if not any(result.figures.latency(name) for name in _ROWS):
         return []
     shown = [_times(result, unit)]
-    shown += [_targets(several, result, unit)] if several else []
+    shown += [_targets(result, unit)] if result.several else []
     shown += [_engines(result, unit)] if result.engines else []
-    return [*shown, _steps(result, unit, highest)] if result.steps else shown
+    return [*shown, _steps(result, unit)] if result.steps else shown
 
 
 def how(target: Target, plan: ipc.LoadPlan, result: LoadResult) -> str:
@@ -236,16 +223,15 @@ def _ends(latency: ipc.LatencySummary | None, unit: TimeUnit) -> list[str]:
     return [significant(ns / unit.ns) + "?" * (name in few) for name, ns in ends.items()]
 
 
-def _targets(several: Sequence[Target], result: LoadResult, unit: TimeUnit) -> TableData:
-    rows = []
+def _targets(result: LoadResult, unit: TimeUnit) -> TableData:
+    rows: list[list[TableCell | str]] = []
     seconds = result.figures.duration_ns / 1e9
-    for target, figures in zip(several, result.figures.targets, strict=True):
+    for target, figures in zip(result.several, result.figures.targets, strict=True):
         rate = significant(figures.requests / seconds) if seconds else "–"
-        texts = [f"{figures.requests:,}", rate, f"{sum(figures.errors.values()):,}"]
-        cells = map(TableCell, [*texts, *_ends(figures.latency, unit)])
-        rows.append((TableCell(one_line(target.text, 80), "text"), *cells))
+        counts = (f"{figures.requests:,}", rate, f"{sum(figures.errors.values()):,}")
+        rows.append([one_line(target.text, 80), *map(TableCell, (*counts, *_ends(figures.latency, unit)))])
     columns = ("", "answered", "per second", "errors", "p50", "p99", "max")
-    return TableData(f"Targets, latency in {unit.word}", columns, tuple(rows), narrow=("per second",))
+    return plain_table(f"Targets, latency in {unit.word}", columns, rows, narrow=("per second",))
 
 
 def rate_text(step: ipc.StaircaseStep) -> str:
@@ -254,7 +240,7 @@ def rate_text(step: ipc.StaircaseStep) -> str:
     return f"{step.rate_per_s:,.10g}{rise}/s"
 
 
-def _steps(result: LoadResult, unit: TimeUnit, highest: Mapping[Threshold, float | None]) -> TableData:
+def _steps(result: LoadResult, unit: TimeUnit) -> TableData:
     """A row for each step of a staircase, and the highest rate that was kept."""
     rows, kept = [], "no rate was"
     for rate, step in result.steps:
@@ -262,17 +248,17 @@ def _steps(result: LoadResult, unit: TimeUnit, highest: Mapping[Threshold, float
         times = [significant(ns / unit.ns) if step.answered else "–" for ns in ends]
         share = step.answered / max(1, step.due)
         texts = (rate_text(rate), f"{step.due:,}", f"{step.answered:,}", f"{share:.1%}", *times)
-        rows.append(tuple(map(TableCell, texts)))
+        rows.append(map(TableCell, texts))
         if is_kept(step):
             kept = f"{texts[0]} was the last that was, with a p99 of {quantity(step.p99_ns, 'ns')}"
     note = f"A rate is kept where 99 % are answered as expected: {kept}."
     columns = ("rate", "due", "answered", "kept", "p50", "p99", "max")
-    notes = (note, *itertools.starmap(highest_sentence, highest.items()))
-    return TableData(f"Steps, latency in {unit.word}", columns, tuple(rows), notes=notes)
+    notes = (note, *itertools.starmap(highest_sentence, result.highest.items()))
+    return plain_table(f"Steps, latency in {unit.word}", columns, rows, notes=notes)
 
 
 def _engines(result: LoadResult, unit: TimeUnit) -> TableData:
-    rows = []
+    rows: list[list[TableCell | str]] = []
     for part in result.engines:
         figures = part.figures
         texts = [
@@ -284,16 +270,13 @@ def _engines(result: LoadResult, unit: TimeUnit) -> TableData:
             f"{figures.busy_share_most or 0.0:.0%}",
             quantity(figures.peak_memory_bytes or 0, "B"),
         ]
-        rows.append((TableCell(one_line(part.node, 60), "text"), *map(TableCell, texts)))
+        rows.append([one_line(part.node, 60), *map(TableCell, texts)])
     within = quantity((result.started_within_s or 0.0) * 1e9, "ns")
+    notes = [f"The engines started within {within} of each other."]
+    title = f"Engines, {result.main_histogram} in {unit.word}"
     columns = ("", "connections", "answered", "per second", "errors", "p50", "p99", "max")
-    return TableData(
-        f"Engines, {result.main_histogram} in {unit.word}",
-        (*columns, "busiest thread", "memory"),
-        tuple(rows),
-        notes=(f"The engines started within {within} of each other.",),
-        narrow=("memory", "busiest thread", "per second"),
-    )
+    narrow = ("memory", "busiest thread", "per second")
+    return plain_table(title, (*columns, "busiest thread", "memory"), rows, notes=notes, narrow=narrow)
 
 
 def _times(result: LoadResult, unit: TimeUnit) -> TableData:
@@ -307,13 +290,13 @@ def _times(result: LoadResult, unit: TimeUnit) -> TableData:
         mark = "≥" if name == "latency" and result.is_lower_bound else ""
         few = unsupported(summary)
         is_thin |= bool(few)
-        cells = [TableCell(name.replace("_", " "), "text")]
+        cells: list[TableCell | str] = [name.replace("_", " ")]
         for time in _TIMES:
             value = getattr(summary, f"{time}_ns")
             # The histogram's least value is a nanosecond: nothing.
             text = significant(value / unit.ns) if value > 1 else "0"
             cells.append(TableCell(f"{mark}{text}{'?' if time in few else ''}"))
-        rows.append(tuple(cells))
+        rows.append(cells)
     notes = []
     if is_thin:
         notes.append(f"?: fewer than {MIN_BEYOND} lie beyond this percentile: it describes those few alone.")
@@ -322,13 +305,9 @@ def _times(result: LoadResult, unit: TimeUnit) -> TableData:
             f"≥: among these are the ages of {count(result.censored, 'request')} without an answer, "
             "when given up or at the end; the true latencies are longer."
         )
-    return TableData(
-        f"Times in {unit.word}",
-        ("", *(name.replace("_", ".") for name in _TIMES)),
-        tuple(rows),
-        notes=tuple(notes),
-        narrow=("p95", "p90", "mean", "p99.9"),
-    )
+    columns = ("", *(name.replace("_", ".") for name in _TIMES))
+    narrow = ("p95", "p90", "mean", "p99.9")
+    return plain_table(f"Times in {unit.word}", columns, rows, notes=notes, narrow=narrow)
 
 
 def bar_lines(pairs: Sequence[tuple[int, int]], width: int) -> list[str]:
@@ -360,14 +339,11 @@ def fault_tables(target: Target, result: LoadResult) -> list[TableData]:
         ("Errors", figures.errors, meanings),
         ("Sequence faults", figures.sequence, SEQUENCE),
     ):
-        if rows := [
-            (
-                TableCell(one_line(kind, 40), "text"),
-                TableCell(f"{number:,}"),
-                TableCell(texts.get(kind, ""), "text"),
-            )
+        rows = [
+            (one_line(kind, 40), TableCell(f"{number:,}"), texts.get(kind, ""))
             for kind, number in sorted(counts.items(), key=lambda pair: -pair[1])
             if number
-        ]:
-            shown.append(TableData(title, ("kind", "count", "meaning"), tuple(rows)))
+        ]
+        if rows:
+            shown.append(plain_table(title, ("kind", "count", "meaning"), rows))
     return shown

@@ -192,11 +192,11 @@ def wait(target: Target, limit_s: float) -> bool:
     while True:
         left_s = end - time.monotonic()
         try:
-            if any(accepts(address) for address in resolve(target)):
-                return True
-        except UsageError:
+            # Of each address in turn.
+            socket.create_connection((target.host, target.port), timeout=_CONNECT_S).close()
+            return True
+        except OSError:
             if left_s <= 0:
-                raise
-        if left_s <= 0:
-            return False
+                resolve(target)
+                return False
         time.sleep(min(_PAUSE_S, left_s))

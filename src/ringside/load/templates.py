@@ -7,7 +7,6 @@ import csv
 import io
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from ringside.errors import UsageError
@@ -24,17 +23,8 @@ PATH = "the path"
 _MAX_BYTES = 8 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class ValuesFile:
-    """A CSV file with a header: names of columns, and rows of as many values."""
-
-    path: str
-    columns: tuple[str, ...] = ()
-    rows: tuple[tuple[str, ...], ...] = ()
-
-
-def read_values(path: Path) -> ValuesFile:
-    """Read a file of values. Raises UsageError."""
+def read_values(path: Path) -> list[tuple[str, ...]]:
+    """A CSV file: the names of its columns, then rows of as many values. Raises UsageError."""
     shown = f"--values {one_line(str(path))}"
     try:
         content = read_at_most(path, _MAX_BYTES)
@@ -61,13 +51,14 @@ def read_values(path: Path) -> ValuesFile:
     for number, row in lines[1:]:
         if len(row) != len(columns):
             raise UsageError(f"{shown}: line {number} has {len(row)} values for {len(columns)} columns")
-    return ValuesFile(str(path), columns, tuple(row for _, row in lines[1:]))
+    return [columns, *(row for _, row in lines[1:])]
 
 
-def check(texts: Mapping[str, str], values: ValuesFile | None) -> Templates | None:
-    """What the placeholders in these texts, by their option, stand for; None where there are none. Texts
-    have a character for each byte. Raises UsageError for an unknown name."""
-    columns = values.columns if values else ()
+def check(texts: Mapping[str, str], values: Sequence[tuple[str, ...]]) -> Templates | None:
+    """What the placeholders in these texts, by their option, stand for; None where there are none. Texts have
+    a character for each byte. `values`: names of columns and rows, or nothing. Raises UsageError for an
+    unknown name."""
+    columns = values[0] if values else ()
     used: set[str] = set()
     is_template = False
     for option, text in texts.items():
@@ -77,18 +68,16 @@ def check(texts: Mapping[str, str], values: ValuesFile | None) -> Templates | No
             is_template |= (name, option) != ("id", PATH)
             if name is None:
                 continue
-            if values and name in columns:
+            if name in columns:
                 used.add(name)
             elif name not in _OWN:
                 raise UsageError(_unknown(option, name, columns))
     if values and not used:
-        raise UsageError(
-            f"--values {one_line(values.path)}: no column is used: write {{{columns[0]}}} in the request"
-        )
+        raise UsageError(f"--values: no column is used: write {{{columns[0]}}} in the request")
     if not is_template:
         return None
     chosen = [index for index, name in enumerate(columns) if name in used]
-    rows = [tuple(wire_text(row[index]) for index in chosen) for row in values.rows] if values else []
+    rows = [tuple(wire_text(row[index]) for index in chosen) for row in values[1:]]
     return Templates(tuple(columns[index] for index in chosen), tuple(rows))
 
 

@@ -1,16 +1,21 @@
-"""Thresholds of a load, `p99>200ms`: conditions under which it counts as failed."""
+"""Thresholds of a load, `p99>200ms`: conditions under which it counts as failed; and the search for the
+highest rate at which one is not crossed (`load --find-rate`)."""
 
 from __future__ import annotations
 
+import dataclasses
+import math
 import operator
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec.structs import replace
+
 from ringside import units as numbers
-from ringside.load.result import LoadResult, is_kept
-from ringside.probe.protocol import SlotOfLoad
+from ringside.load.result import LoadResult, Threshold, is_kept
+from ringside.probe import protocol as ipc
 from ringside.stats.samples import MIN_BEYOND, ValueCounts, is_supported
 from ringside.text import nearest, one_line
 
@@ -30,20 +35,11 @@ _AT_THE_END = ("min", "mean", "unfinished", "unsent")
 _OF_STEPS = ("p50", "p99", "max", "errors")
 # Percentiles that the engine itself computes; others come from the histogram's counts.
 _SUMMARY = {*_TIMES} - {"p99.99"}
+# A rate that fails in a search is tried once more: the machine may have been busy. Each try is a load.
+_MAX_TRIES = 24
+_CLOSE = 1.05
+_MAX_RATE = 10_000_000
 TOO_FEW = f"fewer than {MIN_BEYOND} requests lie beyond it"
-
-
-@dataclass(frozen=True, slots=True)
-class Threshold:
-    """What must not hold. `unit`: `ns`, `per second`, `%` or empty (a count). `rate`: a step's."""
-
-    text: str
-    figure: str
-    operator: str
-    limit: float
-    unit: str
-    rate: float | None = None
-    option: str = "--fail-if"
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +161,7 @@ def crossed(thresholds: Iterable[Threshold], result: LoadResult) -> list[Check]:
     return [each for each in checks if each.value is not None and each.is_crossed and not each.is_thin]
 
 
-def _of_step(threshold: Threshold, step: SlotOfLoad) -> Check:
+def _of_step(threshold: Threshold, step: ipc.SlotOfLoad) -> Check:
     failed = step.due - step.answered
     value = 100 * failed / max(1, step.due) if threshold.unit else failed
     value = value if threshold.figure == "errors" else float(getattr(step, f"{threshold.figure}_ns"))
@@ -195,6 +191,47 @@ def highest_sentence(threshold: Threshold, rate_per_s: float | None) -> str:
     if rate_per_s is None:
         return f"No rate {condition}."
     return f"The highest rate that {condition}: {rate_per_s:,.10g}/s."
+
+
+def find_rate(
+    limit: Threshold, plan: ipc.LoadPlan, carry_out: Callable[[ipc.LoadPlan], LoadResult]
+) -> tuple[ipc.LoadPlan, LoadResult]:
+    """Double or halve the rate of the plan until it was kept without crossing the limit and then was not;
+    then close in to 5 %. The load at the `highest` rate that was kept, or the last one where none was, with a
+    step for each try."""
+    pacing = plan.pacing
+    assert isinstance(pacing, ipc.ConstantRate | ipc.PoissonRate)
+    steps: list[tuple[ipc.StaircaseStep, ipc.SlotOfLoad]] = []
+    best, low, high, rate = None, 0.0, math.inf, pacing.rate_per_s
+    while len(steps) < _MAX_TRIES:
+        plan = replace(plan, pacing=replace(pacing, rate_per_s=rate))
+        result = carry_out(plan)
+        is_again = bool(steps) and steps[-1][0].rate_per_s == rate
+        steps.append(_step(rate, result))
+        if result.figures.outcome == "interrupted" or not result.is_answered:
+            break
+        if is_kept(steps[-1][1]) and not check(limit, result).is_crossed:
+            best, low = (plan, result), rate
+        elif is_again:
+            high = rate
+        else:
+            continue
+        rate = 2 * low if high == math.inf else math.sqrt(low * high) if low else high / 2
+        rate = float(f"{rate:.3g}")
+        if high <= low * _CLOSE or rate > _MAX_RATE or not (low or rate >= 1):
+            break
+    plan, result = best or (plan, result)
+    rows = tuple(sorted(steps, key=lambda step: step[0].rate_per_s))
+    return plan, dataclasses.replace(result, steps=rows, highest={limit: low or None})
+
+
+def _step(rate: float, result: LoadResult) -> tuple[ipc.StaircaseStep, ipc.SlotOfLoad]:
+    """The row of a try: what was answered in time, by the rate that the engine saw."""
+    figures, latency = result.figures, result.figures.latency("latency") or ipc.LatencySummary()
+    seconds = figures.duration_ns / 1e9
+    answered = min(figures.intended or 0, round(figures.achieved_rate_per_s * seconds))
+    times = (latency.p50_ns, latency.p99_ns, latency.max_ns)
+    return ipc.StaircaseStep(rate, seconds), ipc.SlotOfLoad(figures.intended or 0, answered, *times)
 
 
 def _shown(value: float, unit: str) -> str:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from msgspec import structs
 from msgspec.structs import replace
 
 from ringside.analysis.run import RunAnalysis
-from ringside.errors import UsageError
 from ringside.load import summary
 from ringside.load.document import as_document
-from ringside.load.result import LoadResult, causes, failure
+from ringside.load.result import LoadResult, failure, from_messages
 from ringside.load.target import Target
 from ringside.measure import host
 from ringside.measure.runs.events import Notify
@@ -24,8 +22,9 @@ from ringside.model.design import Cell, Experiment, Point, Show
 from ringside.model.results import Outcome, Run, Trial
 from ringside.probe import protocol as ipc
 from ringside.probe.process import Probe
+from ringside.render.export import documents
 from ringside.store import Store, now
-from ringside.store.plans import KeptOptions, PlannedContender, RunPlan
+from ringside.store.plans import KeptOptions, PlannedContender, RunPlan, read_plan
 from ringside.text import one_line
 from ringside.units import count, quantity
 from ringside.workloads.target import STEP, TARGET
@@ -65,18 +64,16 @@ class TargetTrials(TrialMaker):
         begun = now()
         self.notify("load", block, cell.contender, plan)
         messages = self.driver.load(ipc.LoadRequest(plan), partial(self.notify, "message"))
-        started = next((message for message in messages if isinstance(message, ipc.Started)), None)
-        outcome = messages[-1]
-        assert isinstance(outcome, ipc.LoadOutcome)
-        if self.driver.interrupted or outcome.outcome == "interrupted":
+        result = from_messages(messages, plan)
+        figures = result.figures
+        if self.driver.interrupted or figures.outcome == "interrupted":
             # A load that was cut short is not comparable.
-            return Trial(block, position, cell, Outcome.INTERRUPTED, outcome.detail, started_at=begun)
-        ended, detail = outcome_of(outcome), outcome.detail
-        if ended is Outcome.OK and (why := failure(outcome)):
+            return Trial(block, position, cell, Outcome.INTERRUPTED, figures.detail, started_at=begun)
+        ended, detail = outcome_of(figures), figures.detail
+        if ended is Outcome.OK and (why := failure(figures)):
             ended, detail = Outcome.LOAD_FAILED, why
-        outcome = structs.replace(outcome, warnings=causes(LoadResult(outcome), plan))
-        loads = (load_message(outcome, self.driver.started_within_s),)
-        missing = started.missing if started else ()
+        loads = (load_message(figures, self.driver.started_within_s),)
+        missing = result.started.missing if result.started else ()
         what = (block, position, cell, ended, detail, (), begun, report)
         return Trial(*what, loads=loads, missing=missing)
 
@@ -85,28 +82,16 @@ class TargetTrials(TrialMaker):
         request = ipc.TrialRequest(("true",), "/", {}, limits, plain=True, reference=True)
         outcome = self.driver.trial(request)[-1]
         assert isinstance(outcome, ipc.TrialOutcome)
-        times = (outcome.reference_ns, outcome.memory_reference_ns)
-        return ipc.TrialOutcome("ok", reference_ns=times[0], memory_reference_ns=times[1])
+        memory_ns = outcome.memory_reference_ns
+        return ipc.TrialOutcome("ok", reference_ns=outcome.reference_ns, memory_reference_ns=memory_ns)
 
 
-def load_message(outcome: ipc.LoadOutcome, started_within_s: float | None = None) -> ipc.LoadMessage:
+def load_message(figures: ipc.LoadFigures, started_within_s: float | None = None) -> ipc.LoadMessage:
     """What a load by itself showed, as the load of a trial. `started_within_s`: how far apart its engines
     started at most; None of one."""
-    figures = {name: getattr(outcome, name) for name in ipc.LoadFigures.__struct_fields__}
+    values = {name: getattr(figures, name) for name in ipc.LoadFigures.__struct_fields__}
     within_ns = None if started_within_s is None else round(started_within_s * 1e9)
-    return ipc.LoadMessage(**figures, step=STEP, name=LOAD, started_within_ns=within_ns)
-
-
-def check(targets: Mapping[str, Target], plan: ipc.LoadPlan) -> None:
-    """Raise UsageError where targets cannot be compared by this load."""
-    if len({(target.protocol, target.is_websocket) for target in targets.values()}) > 1:
-        raise UsageError("--vs compares like with like: name two targets of one scheme")
-    if isinstance(plan.pacing, ipc.Staircase):
-        raise UsageError("blocks have one rate: give --rate N")
-    if plan.protocol == "stream" and plan.stream.interval_s is None and plan.stream.due_field is None:
-        raise UsageError(
-            "--vs compares how late messages are: say when they are due, by --interval or --due-field"
-        )
+    return ipc.LoadMessage(**values, step=STEP, name=LOAD, started_within_ns=within_ns)
 
 
 def part(plan: ipc.LoadPlan, blocks: int, block: int) -> ipc.LoadPlan:
@@ -159,16 +144,10 @@ def begin(
     return run
 
 
-def conduct(
-    run: Run,
-    experiment: Experiment,
-    plans: Mapping[str, ipc.LoadPlan],
-    store: Store,
-    driver: Probe,
-    notify: Notify,
-) -> None:
+def conduct(run: Run, plans: Mapping[str, ipc.LoadPlan], store: Store, driver: Probe, notify: Notify) -> None:
     """Carry out all blocks. `plans`: by target the whole load, with its addresses. KeyboardInterrupt passes
     through, with all whole loads in the store."""
+    experiment = read_plan(run).experiment
     blocks = experiment.blocks
     parts = {name: partial(part, replace(plan, counts=True), blocks) for name, plan in plans.items()}
     maker = TargetTrials(parts, driver, notify, references=isinstance(driver, Probe))
@@ -187,29 +166,27 @@ def _results(analysis: RunAnalysis, plan: ipc.LoadPlan) -> list[tuple[Trial, Loa
     ]
 
 
-def started_within_ns(analysis: RunAnalysis) -> int:
-    """How far apart the engines of a load started at most; 0 where there was one, or no load."""
+def _engines(analysis: RunAnalysis) -> tuple[list[str], int]:
+    """The engines on other machines, and how far apart those of a load started at most, in nanoseconds."""
     within = [load.started_within_ns or 0 for trial in analysis.trials for load in trial.loads]
-    return max(within, default=0)
+    return list(analysis.run.host.get("machines", ())), max(within, default=0)
 
 
-def documents(
-    analysis: RunAnalysis, targets: Mapping[str, Target], plan: ipc.LoadPlan
-) -> list[dict[str, Any]]:
-    """The document of each load, with its block (from 0) and the name of its target."""
+def document(analysis: RunAnalysis, targets: Mapping[str, Target], plan: ipc.LoadPlan) -> dict[str, Any]:
+    """The document of `load --vs --json`: of each load its block (from 0) and the name of its target too."""
+    blocks, (engines, within_ns) = analysis.experiment.blocks, _engines(analysis)
+    facts: dict[str, Any] = {"blocks": blocks, "margin": analysis.experiment.margin}
+    facts |= {"seed": analysis.run.seed, "duration_s": part(plan, blocks, 0).duration_s}
+    if engines:
+        facts |= {"engines": engines, "engines_started_within_ms": within_ns / 1e6}
     loads = []
     for trial, result in _results(analysis, plan):
-        name, load = trial.cell.contender, part(plan, analysis.experiment.blocks, trial.block)
+        name, load = trial.cell.contender, part(plan, blocks, trial.block)
         loads.append({"block": trial.block - 1, "name": name, **as_document(targets[name], load, result)})
-    return loads
+    return documents.load_document(analysis, facts, loads)
 
 
-def how(
-    analysis: RunAnalysis,
-    targets: Mapping[str, Target],
-    plans: Mapping[str, ipc.LoadPlan],
-    engines: Sequence[str],
-) -> str:
+def how(analysis: RunAnalysis, targets: Mapping[str, Target], plans: Mapping[str, ipc.LoadPlan]) -> str:
     """The load of each block, the blocks, and the nodes of engines elsewhere, in one line."""
     plan, blocks, done = plans["A"], analysis.experiment.blocks, analysis.blocks_done
     parts, differs = [], any(each.http2 != plan.http2 for each in plans.values())
@@ -219,9 +196,10 @@ def how(
         parts.append(f"each load: {summary.how(targets['A'], load, loads[0][1])}")
     whole = count(blocks, "block") if done == blocks else f"{done} of {blocks} blocks"
     parts.append(f"{whole} in random order, seed {analysis.run.seed}; run {analysis.run.id}")
+    engines, within_ns = _engines(analysis)
     if engines:
-        within = quantity(started_within_ns(analysis), "ns")
         names = one_line(", ".join(engines), 200)
+        within = quantity(within_ns, "ns")
         parts.append(f"engines on {names}, which started within {within} of each other")
     if loads and differs:
         parts.append(", ".join(f"{name}: {summary.version(plans[name])}" for name in targets))

@@ -217,7 +217,7 @@ class Experiment:
         return frozenset((*self.factors, *own)), name
 
 
-class SuiteFile(Table, frozen=True, kw_only=True):
+class Suite(Table, frozen=True, kw_only=True):
     """`experiments/NAME.toml` with `parts`: experiments that run one after another. `full`: those of
     `run --full`, at sizes that take long."""
 
@@ -229,12 +229,6 @@ class SuiteFile(Table, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         check_distinct("`parts`", self.experiments)
         check_distinct("`full`", self.full)
-
-
-class Suite(SuiteFile, frozen=True, kw_only=True):
-    """A suite by its name."""
-
-    name: str
 
 
 @dataclass(frozen=True, slots=True)

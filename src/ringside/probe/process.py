@@ -87,7 +87,8 @@ def interrupts(handler: Callable[[int, FrameType | None], None]) -> Iterator[Non
 class Probe:
     """Carries out one request at a time. `close`, or the end of the object, ends its process."""
 
-    # How far apart the engines of a load started; None, since a probe is a single engine.
+    # What each of several engines did, and how far apart they started: a probe is a single engine.
+    parts: tuple[()] = ()
     started_within_s: float | None = None
 
     def __init__(self, path: str | None = None, *, grace_s: float = _WATCHDOG_GRACE_S) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
 from typing import Any
 
 from starlette.applications import Starlette
@@ -72,11 +71,7 @@ class Pages:
     def home(self, store: Store, request: Request) -> Response:
         names = ("experiment", "state", "text", "suite")
         chosen = views.Filter(*(request.query_params.get(name, "").strip() for name in names))
-        return self._list(store, chosen)
-
-    def _list(self, store: Store, chosen: views.Filter) -> Response:
-        answers = partial(self.views.answers, store)
-        return _html("runs.html.j2", **views.run_list(store, chosen, answers))
+        return _html("runs.html.j2", **self.views.run_list(store, chosen))
 
     async def run(self, request: Request) -> Response:
         """The report of a run that is over, the live page of one that is not."""
@@ -87,13 +82,9 @@ class Pages:
             if progress.is_over:
                 return await self.of_store(self.report)(request)
             newest = await live.newest(progress)
-        except NoStoreError as error:
-            return trouble(error)
-        except UsageError:
-            # No id of a run: one of a suite, or a name.
-            return await self.of_store(self.suite)(request)
         except RingsideError as error:
-            return trouble(error)
+            # No id of a run: one of a suite, or a name.
+            return await self.of_store(self.suite)(request) if _is_missing(error) else trouble(error)
         # In the worker: the first page bundles the script that draws plots.
         return await self.worker.run(
             lambda: _html("live.html.j2", run=run_id, progress=progress, content=newest.values)
@@ -103,7 +94,7 @@ class Pages:
         name = request.path_params["run"]
         runs = runs_of(store, name)
         if suite := suite_of(runs, name):
-            return self._list(store, views.Filter(suite=suite))
+            return _html("runs.html.j2", **self.views.run_list(store, views.Filter(suite=suite)))
         # By the name of its experiment.
         return RedirectResponse(f"/runs/{runs[0].id}")
 
@@ -116,8 +107,8 @@ class Pages:
             await live.progress()
         except RingsideError as error:
             # A store that cannot be read now may be there at the next look, which the stream shows.
-            if (answer := trouble(error)).status_code == 404:
-                return answer
+            if _is_missing(error):
+                return trouble(error)
         stream = live.events()
         return StreamingResponse(stream, headers={"X-Accel-Buffering": "no"}, media_type="text/event-stream")
 
@@ -192,11 +183,14 @@ class Pages:
 
 def trouble(error: RingsideError) -> Response:
     """A page that says what is wrong; it looks again by itself where that may pass."""
-    is_missing = isinstance(error, UsageError) and not isinstance(error, NoStoreError)
-    status = 404 if is_missing else 503
-    text = str(error)
-    html = pages.page("message.html.j2", title="Not here" if is_missing else "Not readable now", text=text)
-    return HTMLResponse(html, status, headers={} if is_missing else {"Refresh": "5"})
+    title, status, headers = ("Not readable now", 503, {"Refresh": "5"})
+    if _is_missing(error):
+        title, status, headers = ("Not here", 404, {})
+    return HTMLResponse(pages.page("message.html.j2", title=title, text=str(error)), status, headers=headers)
+
+
+def _is_missing(error: RingsideError) -> bool:
+    return isinstance(error, UsageError) and not isinstance(error, NoStoreError)
 
 
 def _analysis(store: Store, name: str) -> RunAnalysis:

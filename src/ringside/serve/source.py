@@ -42,7 +42,11 @@ class Source:
         where = self._locate()
         if where.endswith(record.SUFFIX):
             # Unpacking a record takes long, and nobody writes into it.
-            yield self._unpacked(Path(where))
+            signature = self.signature()
+            assert signature
+            if self._record is None or self._record[0] != signature:
+                self._record = (signature, record.read(Path(where)))
+            yield self._record[1]
             return
         store = Store(where, read_only=True)
         try:
@@ -55,13 +59,6 @@ class Source:
         if self._record:
             self._record[1].close()
             self._record = None
-
-    def _unpacked(self, path: Path) -> Store:
-        signature = self.signature()
-        assert signature
-        if self._record is None or self._record[0] != signature:
-            self._record = (signature, record.read(path))
-        return self._record[1]
 
 
 def _stat(path: Path) -> tuple[int, int, int] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeVar
@@ -25,7 +25,6 @@ from ringside.store.plans import read_plan
 from ringside.text import one_line
 
 _PER_PAGE = 200
-Answers = Callable[[Sequence[RunSummary]], dict[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,33 +62,6 @@ def _time_left(store: Store, run: RunSummary) -> str:
     return f"{run.trials:,} of {planned:,} trials, {'at most ' * plan.experiment.until_decided}{left} left"
 
 
-def run_list(store: Store, chosen: Filter, answers: Answers) -> dict[str, Any]:
-    """What the template of the list shows: the latest 200 runs that fit, with their states and what they show
-    (`answers`: of those that can be told soon), or how long they go on; and the two runs with which a
-    comparison begins, the latest of which there is an earlier one of its experiment, and that one. Raises
-    StoreError."""
-    states = {run: store.state(run.id, run.ended_at) for run in reversed(store.summaries())}
-    fitting = [run for run, state in states.items() if chosen.fits(run, state)]
-    shown = fitting[:_PER_PAGE]
-    said = answers([run for run in shown if states[run] is not RunState.IN_PROGRESS])
-    said |= {run.id: _time_left(store, run) for run in shown if states[run] is RunState.IN_PROGRESS}
-    pairs = (
-        (earlier.id, later.id)
-        for number, later in enumerate(shown)
-        for earlier in shown[number + 1 :]
-        if earlier.experiment == later.experiment
-    )
-    return {
-        "runs": [(run, states[run], said.get(run.id, "")) for run in shown],
-        "total": len(fitting),
-        "experiments": sorted({run.experiment for run in states}),
-        "states": list(RunState),
-        "filter": chosen,
-        "is_filtered": chosen != Filter(),
-        "compared": next(pairs, ("", "")),
-    }
-
-
 # Of more runs the latest: each has to be analysed once.
 MAX_RUNS = 50
 # Runs whose figures are kept, a few kilobytes each, and reports, some megabytes each.
@@ -104,14 +76,45 @@ _Figures = tuple[HistoryRun, str, Metric, str]
 
 
 class Views:
-    """Histories and reports, each made once for as long as its runs have the same trials. Used by the worker
-    alone."""
+    """Lists of runs, histories and reports; figures and reports are made once for as long as their runs have
+    the same trials. Used by the worker alone."""
 
     def __init__(self, questions: Callable[[], Sequence[Question]]) -> None:
         """`questions`: all that the catalogue has now."""
         self._questions = questions
         self._figures: dict[Hashable, _Figures] = {}
         self._reports: dict[Hashable, bytes] = {}
+
+    def run_list(self, store: Store, chosen: Filter) -> dict[str, Any]:
+        """What the template of the list shows: the latest 200 runs that fit, with their states and what they
+        show, as far as it can be told soon, or how long they go on; and the two runs with which a comparison
+        begins, the latest of which there is an earlier one of its experiment, and that one. Raises
+        StoreError."""
+        states = {run: store.state(run.id, run.ended_at) for run in reversed(store.summaries())}
+        fitting = [run for run, state in states.items() if chosen.fits(run, state)]
+        shown = fitting[:_PER_PAGE]
+        said, end_s = {}, time.monotonic() + _PATIENCE_S
+        for run in shown:
+            if states[run] is RunState.IN_PROGRESS:
+                said[run.id] = _time_left(store, run)
+            elif (run.id, run.trials, run.ended_at) in self._figures or time.monotonic() < end_s:
+                figures = self._figures_of(store, run)
+                said[run.id] = figures[3] if figures else ""
+        pairs = (
+            (earlier.id, later.id)
+            for number, later in enumerate(shown)
+            for earlier in shown[number + 1 :]
+            if earlier.experiment == later.experiment
+        )
+        return {
+            "runs": [(run, states[run], said.get(run.id, "")) for run in shown],
+            "total": len(fitting),
+            "experiments": sorted({run.experiment for run in states}),
+            "states": list(RunState),
+            "filter": chosen,
+            "is_filtered": chosen != Filter(),
+            "compared": next(pairs, ("", "")),
+        }
 
     def history(self, store: Store, experiment: str) -> dict[str, Any]:
         """What the template of a history shows. Raises RingsideError, UsageError where the store has no run
@@ -139,16 +142,6 @@ class Views:
             "view": history_view(history(experiment, title, metric, alike), links),
             "notes": [f"Left out: {units.count(n, 'run')} {why}." for why, n in left_out.items() if n],
         }
-
-    def answers(self, store: Store, runs: Iterable[RunSummary]) -> dict[str, str]:
-        """What runs show, in a few words, by their ids: of those that are known, and of as many others as
-        can be analysed while the page waits."""
-        end, found = time.monotonic() + _PATIENCE_S, {}
-        for run in runs:
-            if (run.id, run.trials, run.ended_at) in self._figures or time.monotonic() < end:
-                figures = self._figures_of(store, run)
-                found[run.id] = figures[3] if figures else ""
-        return found
 
     def _figures_of(self, store: Store, run: RunSummary) -> _Figures | None:
         """What is kept of a run; None where it cannot be read."""

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from ringside.catalogue.loader import Catalogue
-from ringside.cli import setup
+from ringside.cli.main import cli
 from ringside.measure import host
 from ringside.measure.toolchain import apt
 from ringside.measure.toolchain.apt import Package, newer_release, packages_of
@@ -121,7 +121,7 @@ def test_setup_installs_from_that_release(
     monkeypatch.setattr(apt, "apt_get", record)
     monkeypatch.setattr("ringside.measure.toolchain.apt.time.sleep", lambda seconds: None)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    assert setup.setup.main(["one"], standalone_mode=False) == 1
+    assert cli.main(["setup", "one"], standalone_mode=False) == 1
     written = capsys.readouterr().err
     assert "with apt-get: other, -t bookworm-backports thing" in written
     assert "other could not be installed: .ringside/setup.log has the output of apt-get\n" in written
@@ -130,7 +130,7 @@ def test_setup_installs_from_that_release(
     # Together, and then, since that fails, each by itself, three times.
     assert installed == [("update", "-qq"), *[(*quiet, "other")] * 4, *[backport] * 3]
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    assert setup.setup.main(["one"], standalone_mode=False) == 1
+    assert cli.main(["setup", "one"], standalone_mode=False) == 1
     written = capsys.readouterr().err
     assert "get them with: sudo apt-get install -y other\n" in written
     assert "get them with: sudo apt-get install -y -t bookworm-backports thing\n" in written

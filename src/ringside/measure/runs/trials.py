@@ -236,7 +236,7 @@ def _phase_contradiction(trial: Trial, workload: Workload) -> str | None:
     return next(contradictions, None)
 
 
-def outcome_of(report: protocol.TrialOutcome | protocol.LoadOutcome) -> Outcome:
+def outcome_of(report: protocol.TrialOutcome | protocol.LoadFigures) -> Outcome:
     """How the trial ended. Raises ProbeError for an outcome that this version does not know."""
     try:
         return Outcome(report.outcome)

@@ -25,7 +25,7 @@ from ringside.measure.runs.events import Notify
 from ringside.measure.runs.loop import StoppingRule, TrialMaker, row
 from ringside.measure.vs.commands import Command, filled_in
 from ringside.measure.vs.outputs import KEPT, Output, Pattern, output_to
-from ringside.model.design import DEFAULT_MARGIN, Cell, Experiment, Level, Metric, Point, Show
+from ringside.model.design import DEFAULT_MARGIN, Cell, Experiment, Level, Point, Show
 from ringside.model.results import Outcome, Run, Trial
 from ringside.probe import kernel
 from ringside.probe.protocol import Limits, TrialRequest
@@ -72,14 +72,19 @@ def experiment_of(
     rule: StoppingRule,
     margin: float = DEFAULT_MARGIN,
     factors: Mapping[str, tuple[Level, ...]] | None = None,
-    outputs: Sequence[Metric] = (),
-    judged: str = "wall",
-    counters: bool = False,
+    options: ExecutionOptions | None = None,
 ) -> Experiment:
-    """The experiment of these commands. `outputs`: metrics of their output; `judged`: what decides."""
+    """The experiment of these commands. Raises UsageError for a metric of the output whose name is taken, and
+    where there is none that decides."""
+    outputs = [pattern.metric for pattern in options.patterns] if options else []
+    taken = {metric.name for metric in COMMAND.metrics} - {*COUNTERS}  # which a metric takes the place of
+    if len(taken | {metric.name for metric in outputs}) < len(taken) + len(outputs):
+        raise UsageError("--metric: names must differ; write NAME=PATTERN")
     compared = CommandTimes(outputs).compared
+    judged = options.judged if options else "wall"
     judged = _JUDGED.get(judged, judged)
-    shown = tuple(dict.fromkeys((judged, *compared, *(COUNTERS if counters else ()))))
+    counters = COUNTERS if options and options.counters else ()
+    shown = tuple(dict.fromkeys((judged, *compared, *counters)))
     if judged not in (*compared, *COUNTERS):
         known = ", ".join([*_JUDGED, *(metric.name for metric in outputs)])
         raise UsageError(f"--judge {one_line(judged, 60)}: possible are {known}")

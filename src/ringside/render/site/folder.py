@@ -139,17 +139,6 @@ def refuse_others(path: Path, mark: bytes, option: str) -> None:
         )
 
 
-def write_file(path: Path, text: str, option: str) -> None:
-    """Write a file, or leave what was there."""
-    try:
-        with whole_file(path) as partial:
-            partial.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise ReportError(
-            f"{path} cannot be written: {error.strerror}; choose another with {option}"
-        ) from error
-
-
 def write_figures(path: Path, analyses: Sequence[RunAnalysis]) -> list[str]:
     """Write each plot as SVG, PNG and CSV into a folder, which is made; the names of the files. Files of
     others may be in the folder. Raises ReportError, before anything is written where one of them has a name

@@ -1,0 +1,72 @@
+"""How the words of `ringside vs` are read: as hyperfine does, but an option whose value is part of the same
+word takes no command for a value."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any
+
+import click
+from click.parser import _OptionParser, _ParsingState
+
+from ringside.cli.options import COMMON, SectionedCommand, help_records
+
+# Options whose value stands in the same word, and what they mean without one.
+_ALONE = {"-S": "--shell=default", "--shell": "--shell=default"}
+_ALONE |= dict.fromkeys(("-i", "--ignore-failure"), "--ignore-failure=all-non-zero")
+_FLAGS = re.compile(r"-[SNi]{2,}")
+_SHELLS = {"ash", "bash", "csh", "dash", "fish", "ksh", "mksh", "sh", "tcsh", "zsh", "none", "default"}
+_IS_WHOLE = "ringside.whole_help"
+_MORE = "`ringside vs --help all` has all; docs/COMMANDS.md compares with hyperfine."
+
+
+class _Parser(_OptionParser):
+    """click's, in which an option whose value may lack takes no other word for it."""
+
+    def _process_opts(self, arg: str, state: _ParsingState) -> None:
+        words = [f"-{letter}" for letter in arg[1:]] if _FLAGS.fullmatch(arg) else [arg]
+        for word in words:
+            if word in ("-S", "--shell") and state.rargs:
+                program = os.path.basename(state.rargs[0].partition(" ")[0])
+                if program in _SHELLS:
+                    raise click.UsageError(
+                        f"write --shell='{state.rargs[0]}': {word} alone means sh and takes no value"
+                    )
+            if word.startswith("-S") and len(word) > 2:
+                word = f"--shell={word[2:].removeprefix('=')}"
+            elif word.startswith("-i="):
+                word = f"--ignore-failure={word[3:]}"
+            super()._process_opts(_ALONE.get(word, word), state)
+
+
+class VsCommand(SectionedCommand):
+    """The command `vs`: its help shows the common options first."""
+
+    def make_parser(self, ctx: click.Context) -> _Parser:
+        parser = _Parser(ctx)
+        for parameter in self.get_params(ctx):
+            parameter.add_to_parser(parser, ctx)
+        return parser
+
+    def get_help_option(self, ctx: click.Context) -> click.Option | None:
+        how: Any = {"is_flag": False, "flag_value": "", "is_eager": True, "expose_value": False}
+        return click.Option(self.get_help_option_names(ctx), callback=_show_help, **how)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        is_whole = ctx.meta.get(_IS_WHOLE, True)
+        for section, records in help_records(ctx, self.params).items():
+            if section == COMMON or is_whole:
+                with formatter.section(section):
+                    formatter.write_dl(records, col_max=34)
+        if not is_whole:
+            formatter.write_text(_MORE)
+
+
+def _show_help(ctx: click.Context, _: click.Parameter, which: str | None) -> None:
+    """`--help` has the common options, `--help all` every one."""
+    if which is not None and not ctx.resilient_parsing:
+        # No wider than a terminal of the usual width.
+        ctx.terminal_width, ctx.meta[_IS_WHOLE] = 80, which == "all"
+        click.echo(ctx.get_help(), color=ctx.color)
+        ctx.exit()
