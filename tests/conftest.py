@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from ringside.store import Store
 from tests.support import postgresql as postgresql_server
 from tests.support.command_line import in_process
 from tests.support.fake_contenders import write_fake
@@ -90,6 +91,31 @@ def postgresql() -> Iterator[postgresql_server.Server]:
             yield running
     except LookupError as missing:
         pytest.skip(str(missing))
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[object]:
+    """A Chromium without a window."""
+    from tests.support.browsers import launched
+
+    with launched() as started:
+        yield started
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "s.sqlite")
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """Where an empty store can be made: with each of the databases."""
+    if request.param == "sqlite":
+        yield str(tmp_path / "deep" / "s.sqlite")
+        return
+    server: postgresql_server.Server = request.getfixturevalue("postgresql")
+    with server.database() as name:
+        yield server.url(name)
 
 
 @pytest.fixture

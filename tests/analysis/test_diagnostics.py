@@ -86,7 +86,7 @@ def test_too_few_blocks(planned_blocks: int, end: dict[str, Any], needed: int) -
 def test_an_unfinished_run() -> None:
     run = planned(["x"], [HERE], ended=False)
     (unfinished,) = diagnosed([], run=run)
-    assert (unfinished.code, unfinished.values["run"]) == ("unfinished", "run-2")
+    assert (unfinished.code, unfinished.values["run"]) == ("unfinished", "run-1")
     assert diagnosed([], run=run, is_held=True) == []
     # Runs of `vs` and `load --vs` cannot be resumed.
     for measurement in (COMMAND, TARGET):

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
-
-import pytest
 
 from ringside.analysis.published import ThenAndNow, ThenAndNowRow, then_and_now
 from ringside.analysis.run import RunAnalysis
@@ -118,17 +115,6 @@ def test_a_factor_that_the_source_does_not_know_must_be_at_its_default_if_it_var
     traced = source(figure("erlang", 5.0, nodes=10, trace=1), figure("erlang", 4.0, nodes=10, trace=0))
     (table,) = tables(traced, several)
     assert [(row.point, row.then) for row in table.figures] == [(several[0], 4.0), (several[1], 5.0)]
-
-
-def test_a_run_of_an_earlier_version_had_defaults_for_factors_that_it_lacks() -> None:
-    older = [point(RING, nodes=nodes).without("repeats") for nodes in (10, 20)]
-    (table,) = tables(source(figure("erlang", 5.0, nodes=10)), older)
-    assert [row.point for row in table.figures] == [older[0]]
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "s.sqlite")
 
 
 def of_run(store: Store, file: str, **changes: Any) -> RunAnalysis:

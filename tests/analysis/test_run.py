@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -234,11 +233,6 @@ def test_where_the_time_went_is_shown_at_the_most_cores() -> None:
 
 
 # --- Runs of the bundled workloads, from a store ---
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "s.sqlite")
 
 
 def test_spans_of_traced_jobs(store: Store) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -17,8 +16,8 @@ from ringside.cli import context
 from ringside.errors import CatalogueError
 from tests.support.cases import cases
 from tests.support.command_line import in_process
+from tests.support.fake_contenders import Add
 
-Add = Callable[..., None]
 FILES = [file for _, file in keys.FILES]
 
 

@@ -9,10 +9,8 @@ import json
 import re
 import shlex
 import shutil
-import signal
 import sqlite3
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,10 +18,8 @@ import pytest
 
 from tests.support.cases import cases
 from tests.support.command_line import RINGSIDE, in_process
-from tests.support.fake_contenders import add_build
-from tests.support.processes import processes_of
+from tests.support.fake_contenders import Add, add_build
 
-Add = Callable[..., None]
 Complaint = Callable[..., str]
 
 
@@ -76,18 +72,6 @@ def test_run_show_and_report(workplace: Path, add_fake: Add, add_experiment: Add
     assert in_process("run", "pair", "--blocks", "1", "--json").stdout.startswith("{")
 
 
-def test_goals_of_a_run(workplace: Path, add_fake: Add, add_experiment: Add) -> None:
-    """The fakes report the same times in every block, unless the machine is busy."""
-    add_fake("one")
-    add_fake("two")
-    add_experiment("pair", "one", "two", blocks=9)
-    for words, least, most in (((), 7, 9), (("--until", "end", "--blocks", "2"), 2, 2)):
-        assert least <= json.loads(in_process("run", "pair", "--json", *words).stdout)["blocks"] <= most
-    done = in_process("run", "pair", "--margin", "1%", "--json")
-    assert "2 cells, 9 blocks at most" in done.stderr
-    assert json.loads(done.stdout)["margin"] == 0.01
-
-
 def test_every_failure_is_a_row_and_the_run_goes_on(
     workplace: Path, add_fake: Add, add_experiment: Add
 ) -> None:
@@ -116,32 +100,6 @@ def test_every_failure_is_a_row_and_the_run_goes_on(
     in_process("report")
     page = (workplace / "report.html").read_text()
     assert "</script><b>" not in page
-
-
-def test_ctrl_c_in_the_middle_keeps_what_was_done_and_resumes(
-    workplace: Path, add_fake: Add, add_experiment: Add
-) -> None:
-    add_fake("one")
-    add_fake("slow", "hangs")
-    add_experiment("pair", "one", "slow", blocks=1, more="[limits]\nwall_s = 4\n")
-    # A session of its own, so that the signal reaches ringside alone, as a terminal's group would.
-    process = subprocess.Popen([*RINGSIDE, "run", "pair"], stderr=subprocess.PIPE, text=True)
-    assert process.stderr
-    while not process.stderr.readline().startswith("block 1 of 1"):
-        assert process.poll() is None
-    until = time.monotonic() + 30
-    while not processes_of(workplace):
-        assert time.monotonic() < until
-        time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == 130, errors
-    assert "Traceback" not in errors
-    (resume,) = re.findall(r"`ringside run --resume (\S+)`", errors)
-    assert not processes_of(workplace)
-    done = in_process("run", "--resume", resume, "--json", status=1)
-    cells = {cell["contender"]: cell["outcomes"] for cell in json.loads(done.stdout)["cells"]}
-    assert cells == {"one": {"ok": 1}, "slow": {"timed-out": 1}}
 
 
 def test_a_reader_that_goes_away_is_no_error(workplace: Path) -> None:

@@ -113,16 +113,6 @@ def test_once_for_all_commands_or_once_for_each(vs: Vs, option: str) -> None:
 # --- failures ---
 
 
-def test_a_program_that_is_not_there(vs: Vs) -> None:
-    """It is wrong use, and known before anything is executed; a shell finds out when it is executed."""
-    ended = vs("--runs=1", NO_PROGRAM)
-    assert ended.status == 2
-    assert f"there is no program {NO_PROGRAM}" in ended.stderr
-    ended = vs("-S", "--runs=1", NO_PROGRAM)
-    assert ended.status == 1
-    assert "exit status 127" in ended.stderr
-
-
 @pytest.mark.parametrize("option", ["--setup", "--prepare", "--conclude", "--cleanup"])
 def test_what_surrounds_a_command_may_not_fail(vs: Vs, option: str) -> None:
     ended = vs("--runs=1", f"{option}=false", "echo test", "--export-json", "out.json")
@@ -159,12 +149,6 @@ def test_a_failure_leaves_what_was_measured_before_it(vs: Vs) -> None:
 # --- input and output ---
 
 
-def test_output_is_shown_once_for_each_execution(vs: Vs) -> None:
-    ended = vs("--runs=2", "--command-name=dummy", "--show-output", "sh -c 'echo 4fd47015; echo oops >&2'")
-    assert ended.stdout.count("4fd47015\n") == 2
-    assert ended.stderr.count("oops\n") == 2
-
-
 def test_output_goes_where_it_is_told(vs: Vs) -> None:
     words = ("--runs=2", "--output=null", "--output=./b.txt", "echo a", "echo b", "--json")
     document = json.loads(vs(*words).stdout)
@@ -187,17 +171,6 @@ def test_wrong_use_is_known_before_anything_is_executed(vs: Vs, words: Sequence[
 
 
 # --- what is shown ---
-
-
-def test_a_command_alone(vs: Vs) -> None:
-    ended = vs("--runs=8", "sleep 0.01")
-    assert re.search(
-        r"Wall +[0-9.]+ ms \([0-9.]+–[0-9.]+\) +median with its 95 % interval, 8 executions", ended.stdout
-    )
-    for label in ("mean ± σ", "min … max", "outliers"):
-        assert label in ended.stdout
-    bars = [line for line in ended.stdout.splitlines() if "█" in line]
-    assert sum(int(line.split()[-1]) for line in bars) >= 4
 
 
 def test_ratios_are_over_the_first_command_or_the_reference(vs: Vs) -> None:
@@ -281,11 +254,6 @@ def test_names_are_exported_as_they_are_given(vs: Vs) -> None:
     assert [result["command"] for result in exported()] == ["reference", "C", "echo b"]
 
 
-def test_the_store_is_exported_in_the_same_layout(vs: Vs) -> None:
-    vs("--runs=2", "--export-json", "out.json", "-n", "C", "echo a", "echo b")
-    assert json.loads(in_process("export", "--format", "hyperfine").stdout)["results"] == exported()
-
-
 def test_parameters_that_a_command_does_not_have(vs: Vs) -> None:
     words = ("--parameter-list", "branch", "master,feature", "echo test", "--setup", "sh -c 'echo {branch}'")
     ended = vs("--runs=2", *words, "--export-markdown", "out.md")
@@ -301,16 +269,6 @@ def test_a_parameter_that_occurs_nowhere_is_reported(vs: Vs) -> None:
 
 
 # --- the order of execution ---
-
-
-def test_commands_alternate_in_blocks(vs: Vs) -> None:
-    """hyperfine executes one after the other."""
-    commands = [f"sh -c 'echo {word} >> log'" for word in "abc"]
-    hooks = [f"--{hook}=sh -c 'echo {hook} >> log'" for hook in ("setup", "cleanup")]
-    assert vs("--runs=4", *hooks, *commands).status == 0
-    log = Path("log").read_text(encoding="utf-8").split()
-    assert (log[:3], log[-3:]) == (["setup"] * 3, ["cleanup"] * 3)
-    assert [sorted(log[start : start + 3]) for start in range(3, 15, 3)] == [["a", "b", "c"]] * 4
 
 
 def test_a_server_in_the_background_is_started_and_stopped_by_hooks(vs: Vs) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -36,20 +35,6 @@ LEVELS: dict[str, dict[str, int | str]] = {
     "restarts": {"units": 5, "messages": 20, "every": 3},
 }
 FREE_THREADED = [one for one in OPTIONAL if one.runtime.name.endswith("t")]
-# One thread sets what the other waits for, and nothing but the lock's own interval lets that one stop.
-HANDSHAKE = """
-import sys, threading
-sys.setswitchinterval(1e6)
-ready, answered = [], []
-def answer():
-    while not ready: pass
-    answered.append(True)
-thread = threading.Thread(target=answer, daemon=True)
-thread.start()
-ready.append(True)
-while not answered: pass
-print("at one time")
-"""
 MANIFEST = """
 title = "Some"
 family = "threads"
@@ -90,14 +75,6 @@ def interpreter(name: str) -> str:
     if not isinstance(receipt, Receipt):
         pytest.skip(f"{name} is not here")
     return receipt.executable
-
-
-@pytest.mark.parametrize("name", [one.name for one in FREE_THREADED])
-def test_threads_without_the_lock_run_at_one_time(name: str) -> None:
-    done = subprocess.run(
-        [interpreter(name), "-c", HANDSHAKE], capture_output=True, text=True, timeout=60, check=True
-    )
-    assert done.stdout == "at one time\n"
 
 
 @pytest.mark.parametrize("name", [one.name for one in FREE_THREADED])

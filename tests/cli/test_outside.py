@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,27 +10,7 @@ import pytest
 
 from tests.support.cases import cases
 from tests.support.command_line import in_process
-from tests.support.fake_contenders import write_fake
-
-# Prints for every connection, speaks no contract, and gets its port as its users are used to.
-SERVER = """
-import argparse, socketserver
-parser = argparse.ArgumentParser()
-parser.add_argument("--port", type=int, required=True)
-port = parser.parse_args().port
-class Handler(socketserver.StreamRequestHandler):
-    disable_nagle_algorithm = True
-    def handle(self):
-        for line in self.rfile:
-            before, last = 0, 1
-            for _ in range(int(line) - 1):
-                before, last = last, before + last
-            self.wfile.write(b"%d\\n" % last)
-class Server(socketserver.ThreadingTCPServer):
-    daemon_threads = allow_reuse_address = True
-print("listening", flush=True)
-Server(("127.0.0.1", port), Handler).serve_forever()
-"""
+from tests.support.fake_contenders import FAKES, PYTHON, write_fake
 
 
 @pytest.fixture
@@ -74,10 +53,10 @@ def test_a_workload_with_two_folders(mine: Callable[..., Path]) -> None:
 
 
 def test_a_server_without_a_manifest(workplace: Path) -> None:
-    (workplace / "server").write_text(f"#!{sys.executable}\n{SERVER}", encoding="utf-8")
-    (workplace / "server").chmod(0o755)
+    """It speaks no contract, and gets its port as its users are used to."""
+    server = f"mine={PYTHON} {FAKES / 'server.py'} plain port={{port}}"
     small = ("--set", "load=single", "--set", "n=20", "--blocks", "1", "--json")
-    done = in_process("run", "fib", "--with", "mine=./server --port {port}", *small)
+    done = in_process("run", "fib", "--with", server, *small)
     (cell,) = json.loads(done.stdout)["cells"]
     assert (cell["contender"], cell["outcomes"]) == ("mine", {"ok": 1}), done.stderr
 

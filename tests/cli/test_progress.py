@@ -8,13 +8,12 @@ from rich.console import Console
 from ringside.cli.progress import LiveProgress
 from ringside.measure.runs.loop import StoppingRule
 from ringside.model.catalogue import Unavailable
-from ringside.model.design import Cell, Experiment, Point
+from ringside.model.design import Cell, Point
 from ringside.model.results import Outcome, Run, Trial
 from ringside.probe.protocol import TrialOutcome
-from ringside.store.plans import PlannedContender, RunPlan
-from ringside.units import duration
 from ringside.workloads.command import COMMAND
 from ringside.workloads.ring import RING
+from tests.support.analyses import planned
 from tests.support.programs import CATALOGUE
 
 
@@ -25,20 +24,8 @@ def cell(name: str, nodes: int = 10) -> Cell:
 
 def run_of(*cells: Cell) -> Run:
     """The record of a run of these cells that has just begun."""
-    names = tuple(each.contender for each in cells)
-    experiment = Experiment(
-        name="e", title="E", workload="ring", contenders=names, factors={}, baseline=names[0], blocks=2
-    )
     points = tuple({each.point: None for each in cells})
-    plan = RunPlan(experiment, tuple(points), {name: PlannedContender(title=name) for name in names}).values()
-    return Run("r", "e", "", None, 1, plan, {})
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"), [(0.4, "0 s"), (59.4, "59 s"), (200, "3 min 20 s"), (7500, "2 h 05 min")]
-)
-def test_durations(seconds: float, text: str) -> None:
-    assert duration(seconds) == text
+    return planned([each.contender for each in cells], points, workload="ring", ended=False)
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])
@@ -95,7 +82,7 @@ def test_a_log_has_a_line_for_each_block_with_the_time_left(
             progress.on_trial(block, cell("b"))
             clock[0] += 12
     lines = out.getvalue().splitlines()
-    assert lines[:2] == [f"run r: 2 cells, {limits}", "warming up"]
+    assert lines[:2] == [f"run run-1: 2 cells, {limits}", "warming up"]
     assert lines[3:] == [left]
 
 

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.command_line import in_process
-from tests.support.fake_contenders import add_build
+from tests.support.fake_contenders import Add, add_build
 
-Add = Callable[..., None]
 SAID = "this is </script><b>what·[31m I said"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import os
 import re
@@ -18,12 +17,10 @@ from scripts import showdown
 from ringside.measure import host
 from ringside.measure.runs.campaign import LocalCampaign
 from ringside.measure.toolchain import apt
-from ringside.workloads.fib.workload import fibonacci
 from tests.support.cases import cases
 from tests.support.command_line import in_process
-from tests.support.fake_contenders import add_build, write_server
+from tests.support.fake_contenders import Add, add_build
 
-Add = Callable[..., None]
 Complaint = Callable[..., str]
 
 
@@ -179,73 +176,7 @@ def test_a_suite_that_was_cut_off_goes_on(suite: Path) -> None:
     assert again.stdout == resumed.stdout
 
 
-@pytest.mark.integration
-def test_the_full_form_of_a_suite(suite: Path, complaint: Complaint) -> None:
-    (suite / "experiments" / "both.toml").write_text(
-        'title = "Both"\nparts = ["first"]\nfull = ["second", "first"]\n'
-    )
-    # Cut off in its first part, it goes on with its own second one.
-    document = json.loads(
-        in_process("run", "both", "--full", "--blocks", "3", "--time", "1ms", "--json", status=1).stdout
-    )
-    assert [run["experiment"] for run in document["runs"]] == ["second"]
-    resumed = in_process("run", "--resume", document["suite"], "--json")
-    assert [run["experiment"] for run in json.loads(resumed.stdout)["runs"]] == ["second", "first"]
-    assert "--resume and --full exclude each other" in complaint(
-        "run", "--resume", document["suite"], "--full"
-    )
-
-
 @pytest.mark.parametrize(("text", "line"), cases(__file__, "wrong_use_of_suites"))
 def test_wrong_use_of_suites(suite: Path, complaint: Complaint, text: str, line: str) -> None:
     (suite / "experiments" / "both.toml").write_text(f'title = "Both"\nparts = ["first"]\n{text}\n')
     assert line in complaint("run", "both")
-
-
-@pytest.fixture
-def server(workplace: Path) -> Callable[[str], None]:
-    """Adds a contender of fib that does what its name says, and an experiment with all of them."""
-
-    def add(*names: str) -> None:
-        for name in names:
-            write_server(workplace / "contenders" / name, name)
-        (workplace / "experiments").mkdir(exist_ok=True)
-        listed = ", ".join(f'"{name}"' for name in names)
-        (workplace / "experiments" / "serve.toml").write_text(
-            f'title = "Serve"\nworkload = "fib"\ncontenders = [{listed}]\nblocks = 1\n'
-            "[factors]\nseconds = 1\nclients = 2\n"
-        )
-
-    return add
-
-
-@pytest.mark.integration
-def test_servers_through_the_whole_path(workplace: Path, server: Callable[..., None]) -> None:
-    server("good", "lies", "silent", "dies", "deaf")
-    done = in_process("run", "serve", "--json", status=1)
-    cells = {cell["contender"]: cell for cell in json.loads(done.stdout)["cells"]}
-    assert {name: next(iter(cell["outcomes"])) for name, cell in cells.items()} == {
-        "good": "ok",
-        "lies": "wrong-evidence",
-        "silent": "never-ready",
-        "dies": "crashed",
-        # It ignores SIGTERM: the figures were there, but it would not end.
-        "deaf": "timed-out",
-    }
-    figures = cells["good"]["metrics"]
-    assert figures["requests_per_s"]["median"] > 0
-    assert figures["latency_s"]["median"] > 0
-    assert figures["idle_pss_bytes"]["median"] > 1 << 20
-    assert figures["cpu_per_request_s"]["median"] > 0
-    reason = cells["lies"]["reason"]
-    first = re.search(r"answers were not what was expected; the first: ('\d+' was answered with .*)$", reason)
-    assert first, reason
-    number, answer, expected = map(int, re.findall(r"'(\d+)'", first[1]))
-    assert (answer, expected) == (fibonacci(number) + 1, fibonacci(number))
-    shown = in_process("show", status=1).stdout
-    assert "Answers" in shown
-    assert first[1] in " ".join(shown.split())
-    in_process("report", "-o", "page.html")
-    page = (workplace / "page.html").read_text()
-    assert "Latency percentiles" in page
-    assert first[1] in html.unescape(page)

@@ -81,15 +81,6 @@ def test_the_remedy_is_the_option_that_was_used(option: str, workplace: Path) ->
     assert f"Run it with {option} 7" in " ".join(shown.split())
 
 
-@pytest.mark.parametrize("form", [(), ("--markdown",), ("--json",)])
-def test_one_block_decides_nothing_and_says_so(workplace: Path, form: tuple[str, ...]) -> None:
-    done = in_process("vs", "true", "sleep 0.01", "--blocks", "1", *form)
-    for word in ("faster", "equivalent", "equal within"):
-        assert word not in done.stdout
-    assert ("inconclusive" if form == ("--json",) else "no verdict possible") in done.stdout
-    assert "too few blocks" in done.stdout.replace("-", " ")
-
-
 def test_a_command_that_fails_is_said_and_nothing_is_compared(workplace: Path) -> None:
     done = in_process("vs", "true", "sh -c 'echo broken >&2; exit 3'", "--blocks", "2", status=1)
     assert done.stdout == ""
@@ -159,17 +150,6 @@ def test_counters_are_compared_and_can_decide(workplace: Path) -> None:
         assert "--judge cycles: " in refused
     plain = json.loads(in_process("vs", "--runs", "2", "/bin/true", "true", "--json").stdout)
     assert not counted & plain["times"][0].keys()
-
-
-def test_a_sweep_has_an_answer(workplace: Path) -> None:
-    shown = in_process(
-        "vs", "--runs", "8", "-L", "n", "1,4,9", "sleep 0.0{n}5", "--fail-if", "slower:50%", status=1
-    )
-    first, *steps = shown.stdout.splitlines()[:3]
-    assert re.match(r"n=1 has the best wall time, [0-9.]+ ms \(", first)
-    assert "perhaps" not in first
-    assert [line.split(" took ")[0] for line in steps] == ["n=4", "n=9"]
-    assert "n=9 over n=1: Wall is slower" in shown.stderr
 
 
 def git(*words: str) -> None:

@@ -20,10 +20,10 @@ from ringside.store import Store
 from ringside.store.plans import Selection
 from tests.support import stored_trials
 from tests.support.fake_cluster import Driver, FakeSession, node, pretend
+from tests.support.fake_contenders import Add
 from tests.support.postgresql import Server
 from tests.support.stored_trials import identities
 
-Add = Callable[..., None]
 MakeSession = Callable[..., FakeSession]
 BLOCKS = 6
 NAMES = ("one", "two")
@@ -45,16 +45,6 @@ def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MakeSession:
         return FakeSession([node(name) for name in names], tmp_path, monkeypatch, **more)  # type: ignore[arg-type]
 
     return make
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def where(request: pytest.FixtureRequest, workplace: Path) -> Iterator[str]:
-    if request.param == "sqlite":
-        yield str(workplace / "s.sqlite")
-        return
-    server: Server = request.getfixturevalue("postgresql")
-    with server.database() as name:
-        yield server.url(name)
 
 
 @pytest.fixture

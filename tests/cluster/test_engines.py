@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
 import re
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -25,11 +22,10 @@ from ringside.cluster.session import Node, Session, check_reach, choose, connect
 from ringside.errors import ClusterError, UsageError
 from ringside.load import result, target
 from ringside.probe.protocol import LoadPlan, LoadRequest
-from tests.support import ROOT
 from tests.support.command_line import RINGSIDE, load_document, ringside
 from tests.support.loads import load_plan
+from tests.support.odd_server import secure, serving
 from tests.support.ray_cluster import RayCluster, started
-from tests.support.started import ports_of
 
 
 @pytest.fixture(scope="module")
@@ -180,23 +176,6 @@ def test_the_command_from_a_client_of_the_cluster(cluster: RayCluster, http: str
 
 
 @pytest.mark.integration
-def test_a_load_as_csv_and_its_thresholds(cluster: RayCluster, http: str) -> None:
-    del cluster
-    some = from_cluster("auto", "--requests", "60", "--csv")
-    crossed = ("--fail-if", "p50>1ns", "--fail-if", "errors>1%")
-    done = ringside("load", f"{http}/", f"{http}/missing", *some, *crossed, status=1)
-    rows = list(csv.DictReader(io.StringIO(done.stdout)))
-    assert [(row["target"], row["requests"], row["errors"]) for row in rows] == [
-        (f"{http}/", "30", "0"),
-        (f"{http}/missing", "0", "30"),
-        ("total", "30", "30"),
-    ]
-    assert float(rows[0]["latency_p50_ms"]) > 0
-    assert "p50" in done.stderr
-    assert "errors" in done.stderr
-
-
-@pytest.mark.integration
 def test_two_targets_in_turn(cluster: RayCluster, http: str) -> None:
     del cluster
     some = from_cluster("auto", "--requests", "80", "--blocks", "2", "--engines", "south,north")
@@ -235,10 +214,8 @@ def test_certificates_are_sent_to_the_nodes(
 ) -> None:
     """The file is a descriptor of the command: for every other process its name is of another file."""
     del workplace
-    command = [sys.executable, "-m", "tests.support.secure_server"]
-    command += [str(certificates / name) for name in ("own.pem", "own.key")]
     where = cluster.address if by_client else "auto"
-    with ports_of(command, ROOT) as (port,), (certificates / "own.pem").open("rb") as file:
+    with serving(secure(certificates)[1]) as port, (certificates / "own.pem").open("rb") as file:
         target = f"https://localhost:{port}/"
         words = from_cluster(where, "--requests", "40", "--cacert", f"/dev/fd/{file.fileno()}", "--json")
         done = subprocess.run(

@@ -78,13 +78,6 @@ def test_a_part_whose_start_is_called_off_is_ended(plan: Callable[..., LoadPlan]
         Probe().load(LoadRequest(part), go=go)
 
 
-def test_records_that_are_none(plan: Callable[..., LoadPlan]) -> None:
-    answers = shared(plan(requests=5), 1)
-    (record,) = records(answers)
-    with pytest.raises(ProbeError, match="merge: leave `part` out"):
-        Probe().merge(replace(plan(requests=5), part=PartOfLoad(0, 1)), [record])
-
-
 def test_the_start_is_told_once_the_engine_is_ready(tmp_path: Path) -> None:
     steps: list[str] = []
     probe = printing(tmp_path, STARTED, then=f"read -r go && echo '{OUTCOME}'")

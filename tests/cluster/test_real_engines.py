@@ -12,10 +12,9 @@ from typing import Any
 import pytest
 
 from ringside.model.results import Outcome
-from ringside.workloads.fanout import FANOUT
 from tests.support.cases import cases
 from tests.support.command_line import ringside
-from tests.support.fake_contenders import write_server
+from tests.support.fake_contenders import FAKES, PYTHON, write_server
 from tests.support.processes import is_over
 from tests.support.ray_cluster import RayCluster, started
 from tests.support.stored_trials import STORE, assert_whole, begun, counted, has_trials, stored
@@ -114,36 +113,6 @@ def test_loads_at_the_same_time_and_engines_by_their_names(ray: RayCluster) -> N
     assert shared["measured", "long"] == 1
 
 
-@pytest.mark.parametrize("kind", ["io", "mixed"])
-def test_upstreams_are_beside_the_gateway_and_its_load_comes_from_elsewhere(
-    ray: RayCluster, kind: str
-) -> None:
-    levels = (f"kind={kind}", "requests=40", "concurrency=9", "work=1000")
-    settings = [word for level in levels for word in ("--set", level)]
-    only = ("--only", "python-asyncio,node", "--blocks", "1")
-    ringside("run", "fanout", *only, *settings, "--on", ray.address, "--engines", "2", status=None)
-    _, trials = stored()
-    by_name = {trial.cell.contender: trial for trial in trials}
-    assert by_name.keys() == {"python-asyncio", "node"}
-    if by_name["node"].outcome is Outcome.UNAVAILABLE:
-        assert "needs node" in by_name.pop("node").detail
-    for trial in by_name.values():
-        assert trial.outcome is Outcome.OK, trial.detail
-        engines = {load.step: load.engines for load in trial.loads}
-        assert (engines["first"], engines["warm-up"], engines["measured"]) == (1, 2, 2)
-        measured = trial.load("measured")
-        assert measured is not None
-        assert measured.requests == 40
-        upstreams = measured.upstreams
-        assert upstreams is not None
-        assert upstreams.requests == upstreams.slowest.count == upstreams.overhead.count == 40
-        assert 20 <= upstreams.overlapped <= 40
-        # The delays differ, so that requests which were joined with the calls of others would not add up.
-        whole_ns = upstreams.slowest.mean_ns + upstreams.overhead.mean_ns
-        assert measured.histograms["service"].mean_ns == pytest.approx(whole_ns, rel=0.01)
-        assert {"overhead_s.p50", "overlapped_percent"} < FANOUT.figures(trial).keys()
-
-
 def test_a_gateway_that_computes_itself_has_no_upstreams(ray: RayCluster) -> None:
     only = ("--only", "python-asyncio", "--set", "kind=cpu", "--set", "requests=20", "--blocks", "1")
     ringside("run", "fanout", *only, "--on", ray.address, "--engines", "2")
@@ -157,16 +126,7 @@ def test_who_listens_on_the_loopback_only_is_unavailable_and_a_command_takes_its
     ray: RayCluster, workplace: Path
 ) -> None:
     write_server(workplace / "contenders" / "near", "good")
-    command = f"far={workplace / 'contenders' / 'near' / 'listen'} {{host}} {{port}}"
-    script = workplace / "contenders" / "near" / "listen"
-    script.write_text(
-        "#!/usr/bin/env python3\nimport socketserver, sys\n"
-        "class Handler(socketserver.StreamRequestHandler):\n"
-        "    def handle(self):\n        for _ in self.rfile:\n            self.wfile.write(b'1\\n')\n"
-        "class Server(socketserver.ThreadingTCPServer):\n    daemon_threads = True\n"
-        "Server((sys.argv[1], int(sys.argv[2])), Handler).serve_forever()\n"
-    )
-    script.chmod(0o755)
+    command = f"far={PYTHON} {FAKES / 'server.py'} plain host={{host}} port={{port}}"
     ringside(
         *("run", "fib", "--only", "near,far", "--with", command, "--set", "seconds=1", "--blocks", "1"),
         *("--on", "auto", "--engines", "1"),
@@ -177,21 +137,6 @@ def test_who_listens_on_the_loopback_only_is_unavailable_and_a_command_takes_its
     assert by_name["near"].outcome is Outcome.UNAVAILABLE
     assert "it listens on 127.0.0.1, where engines on other machines do not" in by_name["near"].detail
     assert by_name["far"].outcome is Outcome.OK, by_name["far"].detail
-
-
-def test_wrong_answers_and_crashes_are_rows(ray: RayCluster, workplace: Path) -> None:
-    for how in ("lies", "dies"):
-        folder = workplace / "contenders" / how
-        write_server(folder, how)
-        manifest = folder / "contender.toml"
-        manifest.write_text(manifest.read_text() + "host = true\n")
-    only = ("--only", "lies,dies", "--set", "seconds=1", "--blocks", "1")
-    ringside("run", "fib", *only, "--on", "auto", "--engines", "1", status=1)
-    _, trials = stored()
-    outcomes = {trial.cell.contender: (trial.outcome, trial.detail) for trial in trials}
-    assert outcomes["lies"][0] is Outcome.WRONG_EVIDENCE
-    assert "'1' was answered with '2' instead of '1'" in outcomes["lies"][1]
-    assert outcomes["dies"] == (Outcome.CRASHED, "the server ended by itself: exit status 3")
 
 
 @pytest.mark.parametrize(("words", "line"), cases(__file__, "what_cannot_be_is_one_line"))
@@ -233,35 +178,6 @@ def test_a_run_whose_driver_was_killed_goes_on_with_as_many_engines(ray: RayClus
     assert_whole(after, 4)
 
 
-@pytest.mark.soak
-def test_four_nodes_are_two_places(ray: RayCluster) -> None:
-    node = add(ray, "delta")
-    try:
-        ringside("run", *FIB, "--blocks", "6", "--on", "auto", "--engines", "1")
-    finally:
-        ray.kill(node)
-    _, trials = stored()
-    assert_whole(trials, 6)
-    places = {trial.machine for trial in trials}
-    assert len(places) == 2
-    assert sorted(name for place in places for name in place.split(" ← ")) == sorted([*NODES, "delta"])
-
-
-@pytest.mark.soak
-def test_a_named_engine_that_is_lost_ends_the_run_with_the_way_on(ray: RayCluster) -> None:
-    # One of this name may just have died, which Ray does not know yet.
-    node = add(ray, "delta")
-    # Ray takes some seconds to tell that a node is gone.
-    process = begun(*FIB, "--blocks", "40", "--on", "auto", "--engines", "delta,gamma")
-    assert is_over(lambda: has_trials(3), 120)
-    ray.kill(node)
-    _, said = process.communicate(timeout=300)
-    assert process.returncode == 2, said
-    assert "delta is not a node" in said
-    assert "--on auto --engines delta,gamma` continues it" in said
-    assert {trial.outcome for trial in counted(stored()[1])} == {Outcome.OK}
-
-
 def test_ctrl_c_ends_contender_and_load(ray: RayCluster) -> None:
     process = begun("fib", "--only", "python-sync", "--set", "seconds=600", "--on", "auto", "--engines", "1")
     assert is_over(lambda: bool(ray.contenders()), 120)
@@ -269,14 +185,3 @@ def test_ctrl_c_ends_contender_and_load(ray: RayCluster) -> None:
     _, said = process.communicate(timeout=100)
     assert process.returncode == 130, said
     assert is_over(lambda: not ray.contenders(), 60)
-
-
-def test_runs_whose_load_came_from_elsewhere_are_not_compared(ray: RayCluster) -> None:
-    ids = []
-    only = ("fib", "--only", "python-sync", "--set", "seconds=1", "--blocks", "1")
-    for more in (("--on", "auto", "--engines", "1"), ()):
-        ringside("run", *only, *more)
-        ids.append(stored()[0].id)
-    refused = ringside("compare", *ids, status=2)
-    assert f"the load of {ids[0]} came from 1 engine on other machines" in refused.stderr
-    assert f"and that of {ids[1]} came from its own machine" in refused.stderr

@@ -1,4 +1,4 @@
-"""A server of fib that is good, or what its first argument says."""
+"""A server of fib that is good, or what its first argument says; a plain one does not say its port."""
 
 import itertools
 import os
@@ -64,12 +64,13 @@ if how == "ready-too-soon":
         port = unused.getsockname()[1]
     print(f"::ready port={port}", flush=True)
     time.sleep(0.5)
-port = 0
+port = int(given.get("port", 0))
 if how == "hides-behind-another":
     # Of a server of somebody else's on 127.0.0.1.
     port = int(sys.argv[2])
 with Server((HOST, port), Handler) as server:
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    print(f"::ready port={server.server_address[1]}", flush=True)
+    if how != "plain":
+        print(f"::ready port={server.server_address[1]}", flush=True)
     while True:
         signal.pause()

@@ -1,4 +1,4 @@
-// HTTP/1.1 and HTTP/2, plain and inside TLS: what is sent comes back, with the version; streams; early replies.
+// HTTP/1.1 and HTTP/2, plain and inside TLS: what is sent comes back, with the version; early replies.
 package main
 
 import (
@@ -7,22 +7,12 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"time"
 )
 
 func main() {
 	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(w, r.Body)
 		fmt.Fprintf(w, "%s %s", r.Proto, r.URL.Path)
-	})
-	http.HandleFunc("/feed", func(w http.ResponseWriter, r *http.Request) {
-		for k := 0; ; k++ {
-			if _, err := fmt.Fprintf(w, "chunk %d", k); err != nil {
-				return
-			}
-			w.(http.Flusher).Flush()
-			time.Sleep(100 * time.Millisecond)
-		}
 	})
 	http.HandleFunc("/early/", func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/early/413" {

@@ -95,15 +95,6 @@ def test_streams(ports: tuple[str, str], workplace: Path) -> None:
     assert "messages of another form" in shown
 
 
-def test_a_summary_and_a_load_that_fails(http: str) -> None:
-    shown = load(f"{http}/", "--requests", "50")
-    assert "closed loop, 50 connections" in shown
-    assert "Times in milliseconds" in shown
-    assert "\x1b" not in shown
-    shown = load(f"{http}/missing", "--duration", "500ms", status=1)
-    assert "another status than expected" in shown
-
-
 def test_a_name_with_an_address_where_nobody_listens(http: str) -> None:
     """Where `localhost` is two addresses, the server has but one of them."""
     load = load_document(http.replace("127.0.0.1", "localhost"), "--requests", "20", "--connections", "2")
@@ -322,41 +313,6 @@ def test_ctrl_c_ends_a_comparison_with_the_blocks_that_are_done(http: str) -> No
     assert "--resume" not in shown
 
 
-def test_nothing_is_drawn_for_json(http: str) -> None:
-    shown, status = on_a_terminal(80, "", f"{http}/", "--requests", "50", "--json")
-    assert status == 0
-    assert json.loads(shown)["requests"] == 50
-
-
-def test_a_target_that_fails_is_not_faster(http: str) -> None:
-    def failing(connection: socket.socket) -> None:
-        """Answers one of twenty requests."""
-        for count, _ in enumerate(requests(connection)):
-            busy = b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"
-            connection.sendall(busy if count % 20 else OK)
-
-    with serving(failing) as port:
-        words = ("--vs", f"http://127.0.0.1:{port}/", "--rate", "200", "--duration", "3s")
-        document = load_document(f"{http}/", *words, status=1)
-    assert {each["verdict"] for each in document["comparisons"]} == {"inconclusive"}
-    assert any("× status" in warning for warning in document["warnings"])
-
-
-def test_a_server_that_dies_in_the_middle(workplace: Path) -> None:
-    begun: list[float] = []
-
-    def mortal(connection: socket.socket) -> None:
-        for _ in requests(connection):
-            begun.append(time.monotonic())
-            if begun[-1] - begun[0] > 1.5:
-                return
-            connection.sendall(OK)
-
-    with serving(mortal) as port:
-        shown = load(f"http://127.0.0.1:{port}/", "--rate", "50", "--duration", "6s", status=1)
-    assert "was answered as expected from second 2 on" in " ".join(shown.split())
-
-
 NOWHERE = "http://127.0.0.1:1/"
 
 
@@ -417,38 +373,6 @@ def test_a_reader_that_goes_away_changes_neither_status_nor_file(
     assert "Traceback" not in done.stderr
     assert "Exception ignored" not in done.stderr
     assert "#[Max" in Path("out.hgrm").read_text()
-
-
-def test_a_plain_server_has_no_streams(http: str) -> None:
-    target = http.replace("http", "stream+http", 1)
-    done = in_process("load", f"{target}/", "--duration", "500ms", "--connections", "3", "--json", status=1)
-    document = json.loads(done.stdout)
-    assert document["outcome"] == "load-failed"
-    assert document["detail"].startswith("the server held no response open")
-    assert document["errors"] == {"ended": document["statuses"]["200"]}
-    shown = in_process("load", f"{target}/", "--duration", "500ms", "--connections", "3", status=1).stdout
-    assert "name ordinary replies as http://" in shown
-
-
-def test_the_rate_of_bursts_is_the_one_that_was_asked_for(http: str) -> None:
-    arguments = ("--rate", "50", "--burst", "100", "--duration", "1s")
-    document = json.loads(in_process("load", f"{http}/", *arguments, "--json").stdout)
-    assert (document["intended"], document["intended_rate"]) == (100, 50)
-    assert document["pacing"] == {"kind": "constant", "rate_per_s": 50, "burst": 100}
-    assert "uneven-bursts" in {warning["code"] for warning in document["warnings"]}
-    assert "of 50.0 intended" in in_process("load", f"{http}/", *arguments).stdout
-
-
-def test_slack_sends_all_requests_and_shows_its_error(http: str) -> None:
-    arguments = ("--rate", "200", "--slack", "100ms", "--duration", "1s", "--json")
-    document = json.loads(in_process("load", f"{http}/", *arguments).stdout)
-    assert (document["intended"], document["slack_ms"]) == (200, 100)
-    assert document["pacing"] == {"kind": "constant", "rate_per_s": 200, "burst": 1}
-    answered = document["requests"] + document["late_requests"] + document["unfinished"]
-    assert answered + sum(document["errors"].values()) == 200
-    # Twenty requests are sent together, five milliseconds apart: half of the slack on average.
-    assert document["schedule_error_ms"]["mean"] > 40
-    assert document["latency_ms"]["mean"] > 40
 
 
 def test_the_help_begins_with_the_common_options_on_one_screen() -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.support import ROOT, TESTS
+from tests.support import TESTS
 from tests.support.command_line import in_process, load_document
+from tests.support.odd_server import secure, serving
 from tests.support.started import ports_of
 
 both_loops = pytest.mark.parametrize("loop", [(), ("--rate", "200")], ids=["closed", "open"])
@@ -28,15 +28,13 @@ def trust(certificates: Path, workplace: Path) -> tuple[str, str]:
 
 @pytest.fixture(scope="module")
 def port(certificates: Path) -> Iterator[int]:
-    command = [sys.executable, "-m", "tests.support.secure_server"]
-    command += [str(certificates / name) for name in ("own.pem", "own.key")]
-    with ports_of(command, ROOT) as (port,):
+    with serving(secure(certificates)[1]) as port:
         yield port
 
 
 @both_loops
 def test_tls(port: int, trust: tuple[str, str], loop: tuple[str, ...]) -> None:
-    few = ("--requests", "60", "--connections", "3", *loop, "--expect-body", "hello\n")
+    few = ("--requests", "60", "--connections", "3", *loop, "--expect-body", "ok")
     load = load_document(f"https://localhost:{port}/", *trust, *few)
     assert (load["requests"] + load["late_requests"], load["errors"]) == (60, {})
     assert load["security"].startswith("TLSv1.3 TLS13_")
@@ -105,21 +103,6 @@ def test_several_requests_on_each_connection(
         assert (load["requests"] + load["late_requests"], load["errors"]) == (120, {})
         assert (load["connections"]["opened"], load["connections"]["most_open"]) == (3, 3)
         assert (load["handshake_ms"] is None) == (len(target) == 1)
-
-
-@needs_go
-def test_placeholders_and_streams_by_http2(go: tuple[int, int], workplace: Path) -> None:
-    target = f"h2://127.0.0.1:{go[0]}"
-    words = ("--requests", "30", "-m", "4", "--body", "{n}x", "--placeholders")
-    load = load_document(f"{target}/{{n}}", *words, "--expect-contains", "xHTTP/2.0 /")
-    assert (load["requests"], load["errors"]) == (30, {})
-    streams = load_document(
-        f"stream+{target}/feed",
-        *("--connections", "2", "-m", "3", "--duration", "700ms"),
-        *("--first", "chunk 0", "--chunk", "chunk {k}", "--interval", "100ms"),
-    )
-    assert streams["messages"] > 12
-    assert set(streams["sequence"].values()) == {0}
 
 
 @needs_go

@@ -115,12 +115,6 @@ def test_a_body_from_stdin(name: str) -> None:
     assert json.loads(done.stdout)["errors"] == {}
 
 
-def test_placeholders_in_lines(ports: tuple[str, str], workplace: Path) -> None:
-    tcp = f"tcp://127.0.0.1:{ports[1]}"
-    load = load_document(tcp, *FEW, "--line", "{n}", "--expect-pattern", "[0-9]+")
-    assert (load["errors"], load["requests"]) == ({}, 12)
-
-
 def test_plans_without_placeholders_have_no_templates(tmp_path: Path) -> None:
     http, stream = target.parse("http://h/?a={%22n%22:1}"), target.parse("stream+http://h/{id}")
     assert load_plan(http, body=b'{"a": {}}').templates is None
@@ -163,10 +157,3 @@ def test_several_targets_have_a_result_each(http: str) -> None:
     assert [row["errors"] for row in rows] == ["0", "6", "6"]
     assert 0 < float(rows[2]["latency_p50_s"]) <= float(rows[2]["latency_max_s"])
     assert rows[1]["latency_p50_s"] == ""
-
-
-def test_one_target_as_csv(http: str) -> None:
-    (row,) = csv.DictReader(in_process("load", f"{http}/", *FEW, "--csv").stdout.splitlines())
-    assert (row["target"], row["outcome"], row["requests"]) == (f"{http}/", "ok", "12")
-    assert float(row["latency_p99_9_ms"]) > 0
-    assert row["intended_rate_per_s"] == ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from itertools import pairwise
 from typing import Any
@@ -15,7 +14,7 @@ from ringside.errors import ProbeError
 from ringside.load import document, result, summary
 from ringside.probe import protocol as ipc
 from tests.support import ROOT
-from tests.support.loads import HTTP, MS, OPEN, STREAM, histogram, http_plan, lines, load_result, outcome
+from tests.support.loads import HTTP, MS, OPEN, histogram, http_plan, lines, load_result, outcome
 
 PAGE = (ROOT / "docs" / "PROBE.md").read_text(encoding="utf-8").split("### Load\n")[1]
 
@@ -70,43 +69,6 @@ def test_lateness_matters_most_where_there_is_any() -> None:
     both = {"latency": histogram(), "lateness": histogram()}
     assert load_result(histograms=both).main_histogram == "lateness"
     assert load_result(histograms=both | {"lateness": {"count": 0}}).main_histogram == "latency"
-
-
-def test_a_document() -> None:
-    warning = {"code": "a", "text": "text", "remedy": "remedy"}
-    whole = load_result(**OPEN, errors={"timeout": 5}, warnings=[warning])
-    whole_document = document.as_document(HTTP, http_plan(), whole)
-    few = {"unsupported": ["p95", "p99", "p99_9"]}
-    milliseconds = {"mean": 1.5, "p50": 2, "p90": 3, "p95": 4, "p99": 5, "p99_9": 6, "max": 7}
-    assert whole_document == {
-        **{"format": 1, "target": "http://127.0.0.1:1/", "outcome": "ok", "detail": "", "protocol": "http"},
-        **{"pacing": {"kind": "closed"}, "slack_ms": None, "duration_s": 2, "warmup_s": None},
-        **{"intended_rate": 65, "achieved_rate": 50, "intended": 130, "requests": 100, "late_requests": 7},
-        **{"unfinished": 23, "unsent": 0, "errors": {"timeout": 5}, "statuses": {"200": 98, "302": 2}},
-        **{"latency_is_lower_bound": True},
-        "latency_ms": few | milliseconds,
-        "service_ms": few | {name: value * 2 for name, value in milliseconds.items()},
-        "queue_ms": None,
-        "connect_ms": few | {name: value / 2 for name, value in milliseconds.items()},
-        "handshake_ms": None,
-        "first_byte_ms": None,
-        "schedule_error_ms": few | {name: value / 100 for name, value in milliseconds.items()},
-        **{"bytes_in": 4096, "bytes_out": 2048, "reads": 100, "stamped_reads": 99},
-        **{"connections": {"opened": 66, "most_open": 64, "open_at_end": 63, "idle_closes": 4}},
-        **{"security": None, "first_wrong": None, "concurrency": 12.5, "threads": 2},
-        **{"missing": ["slack: sleeps end late here"], "cpu_s": 0.01, "cpu_share_most": 0.25},
-        **{"busy_share_most": 0.25, "peak_memory_bytes": 4 << 20},
-        "series": [
-            {"t_s": 0, "requests": 60, "errors": 1, "max_ms": 7},
-            {"t_s": 1, "requests": 40, "errors": 0, "max_ms": None},
-        ],
-        "course": [],
-        "thresholds": [],
-        "warnings": [warning],
-        "log": None,
-    }
-    assert isinstance(whole_document["series"][0]["t_s"], int)
-    assert json.loads(json.dumps(whole_document)) == whole_document
 
 
 SILENT = "nothing was answered as expected from second 2 on"
@@ -165,15 +127,6 @@ def test_no_warning_names_another_cause_than_there_is(
     messages = map(ipc.engine_message, lines(warnings=warnings, **changed))
     found = result.from_messages(messages, http_plan(**settings)).figures.warnings
     assert " ".join(each.code for each in found) == left
-
-
-def test_the_document_of_a_stream() -> None:
-    lateness = {"lateness": histogram()}
-    streams = load_result(messages=7, histograms=lateness, sequence={"gaps": 1}, requests=0)
-    stream_document = document.as_document(STREAM, http_plan(), streams)
-    assert stream_document["chunk_lateness_ms"]["p50"] == 2
-    assert (stream_document["messages"], stream_document["sequence"]) == (7, {"gaps": 1})
-    assert (stream_document["latency_ms"], stream_document["pacing"]) == (None, None)
 
 
 def test_every_kind_of_error_and_fault_has_a_meaning() -> None:

@@ -74,6 +74,13 @@ def test_both_ends_of_an_interval_have_the_same_decimals(low: float, estimate: f
 
 
 @pytest.mark.parametrize(
+    ("value", "text"), [(0.4, "0 s"), (59.4, "59 s"), (200, "3 min 20 s"), (7500, "2 h 05 min")]
+)
+def test_how_long_something_takes(value: float, text: str) -> None:
+    assert units.duration(value) == text
+
+
+@pytest.mark.parametrize(
     ("read", "text", "value"),
     [
         (seconds, "10s", 10), (seconds, "90", 90), (seconds, "1.5", 1.5), (seconds, "500ms", 0.5),

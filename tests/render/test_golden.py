@@ -5,6 +5,7 @@ one of each kind: a line for each layer and the first row of each table of data.
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import tempfile
@@ -13,12 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import analyse_suite
 from ringside.render.plots.charts import charts
-from ringside.render.text import markdown
+from ringside.render.text import markdown, terminal
 from ringside.store import Store
+from tests.render.plots.test_plots import of_each_kind
 from tests.support import TESTS
 from tests.support.runs import experiment, make_run
 
@@ -58,7 +61,7 @@ def figures(parts: list[RunAnalysis]) -> str:
     """The first panel of the first plot of each kind."""
     lines: list[str] = []
     kinds = set()
-    for part in parts:
+    for part in (*parts, *of_each_kind()):
         for chart in charts(part):
             spec = chart.panels[0].spec
             kind = json.dumps([layer["mark"] for layer in spec["layer"]], sort_keys=True)
@@ -116,6 +119,26 @@ def test_the_showdown_reads_as_it_did(parts: list[RunAnalysis], name: str) -> No
     kept = (GOLDEN / name).read_text(encoding="utf-8").splitlines()
     hint = "read the difference; if it is meant: .venv/bin/python -m tests.render.test_golden"
     assert FILES[name](parts).splitlines() == kept, hint
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 120])
+def test_a_first_look_is_short_and_says_nothing_twice(parts: list[RunAnalysis], width: int) -> None:
+    out, printed = io.StringIO(), set[str]()
+    console = Console(file=out, width=width, highlight=False, markup=False)
+    for part in parts:
+        terminal.show(part, console, printed)
+    tables = len(re.findall(r"^program ", out.getvalue(), re.MULTILINE))
+    terminal.show_overview(analyse_suite(parts), console)
+    lines = out.getvalue().splitlines()
+    points = sum(len(part.points) for part in parts)
+    assert max(map(len, lines)) <= width
+    # On the narrowest a wide column follows in a grid of its own.
+    assert tables == points or width < 80
+    sentences = re.findall(r"(?:[^.]|\.\d)+\.(?:\s|$)", " ".join(printed))
+    assert len(sentences) == len({*sentences})
+    assert len(printed) <= 3 * points
+    assert sum(line.startswith("warning: ") for line in lines) <= 2 * points
+    assert not re.search(r"\b(trace|repeats|capacity|mode)=", out.getvalue())
 
 
 if __name__ == "__main__":

@@ -27,17 +27,6 @@ def test_engines_by_ports(connections: int, default_ports: int, all_ports: int, 
     assert need.descriptors_per_engine == descriptors
 
 
-def test_memory_is_in_proportion_to_connections() -> None:
-    one, hundred = capacity.need(1_000), capacity.need(100_000)
-    assert hundred.server_kernel_bytes == pytest.approx(100 * one.server_kernel_bytes)
-    assert hundred.server_bytes["go"] == pytest.approx(100 * one.server_bytes["go"])
-    # Two engines with half of the connections each.
-    assert hundred.kernel_bytes_per_engine * 2 == pytest.approx(hundred.server_kernel_bytes)
-    # With what was measured, the engine's memory is what was measured.
-    measured = capacity.ENGINE_PEAKS_MIB[1]
-    assert capacity.need(10_000).engine_bytes / 2**20 == pytest.approx(measured, abs=0.05)
-
-
 def test_measured_figures_are_those_of_the_record() -> None:
     engine = (DOCS / "ENGINE.md").read_text(encoding="utf-8")
     held = re.findall(r"^\| [\d,]+ \| .* of a core \| .* \| ([\d.]+) MiB \|", engine, re.MULTILINE)

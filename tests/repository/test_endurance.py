@@ -17,41 +17,8 @@ from ringside.model.results import Outcome, Trial
 from ringside.probe.protocol import CpuUse, Pressure, ProgramOutput, Sample, TrialOutcome
 from ringside.store import Store
 from tests.support import ROOT
-from tests.support.cases import cases
 
 SCRIPT = ROOT / "scripts" / "endurance.py"
-
-
-def looks(**growing: float) -> list[endurance.Look]:
-    """Fifty looks of a thousand trials each, in which some values grow by so much with each look."""
-    base = {
-        **{"probe": 7, "ringside_fds": 20, "probe_fds": 10, "ringside_bytes": 60_000_000},
-        **{"probe_bytes": 5_000_000, "files": 1, "cgroups": 1},
-    }
-    return [
-        endurance.Look(
-            work=1000.0 * number,
-            store_bytes=3_000_000 * number + round(growing.get("store", 0) * number**2),
-            **{name: value + round(growing.get(name, 0) * number) for name, value in base.items()},
-        )
-        for number in range(1, 51)
-    ]
-
-
-def test_nothing_grows() -> None:
-    assert endurance.growth(looks()) == []
-    assert endurance.growth(looks()[:5]) == ["only 5 looks"]
-
-
-@pytest.mark.parametrize(("name", "by"), cases(__file__, "what_grows_is_named"))
-def test_what_grows_is_named(name: str, by: float) -> None:
-    (complaint,) = endurance.growth(looks(**{name: by}))
-    assert complaint.startswith(f"{name} grew by ")
-
-
-def test_a_store_that_grows_faster_and_faster() -> None:
-    (complaint,) = endurance.growth(looks(store=1e5))
-    assert "bytes of the store at first" in complaint
 
 
 def short_trial(block: int, count: int) -> Trial:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import importlib
-import json
 import re
 from typing import Any
 
 import pytest
-from scripts import post_pictures, posts
+from scripts import posts
 
 from ringside.cli import context
 from ringside.model.results import Answer, ClaimResult, Interval
@@ -145,15 +144,6 @@ def test_a_figure_that_no_run_has_is_named(metric: str, name: str, place: posts.
             ask(metric, name, place)
 
 
-def test_levels_and_sizes_are_those_of_the_sources_own_runs() -> None:
-    assert POST.own == [RUN]
-    assert POST.levels("ring", "nodes") == [100, 1000]
-    assert POST.levels("batch", "nodes") == []
-    assert POST.sizes() == {(100, 1000), (1000, 1000)}
-    figure = RING.figures[-1]
-    assert POST.then(figure.metric, figure.contender, **dict(figure.point.items())) == figure.value
-
-
 def test_conclusions_that_turn_with_the_runtimes() -> None:
     """Those that both decide, one way and the other; the conditions do not matter."""
     now, before = posts.Post(RING, []), posts.Post(RING, [])
@@ -167,20 +157,3 @@ def test_conclusions_that_turn_with_the_runtimes() -> None:
     for number, post in enumerate((now, before)):
         post.findings = {id: ClaimResult(each[number], "") for id, each in answers.items()}
     assert (now.decided(), now.turned()) == (["a", "b", "c"], ["a"])
-
-
-def test_a_picture_has_then_in_grey_and_texts_of_all_bars() -> None:
-    bars = [
-        post_pictures.Bar("Go", "2016", 611.0),
-        post_pictures.Bar("Go", "now", 148.0, 140.0, 155.0),
-        post_pictures.Bar("Tornado", "now", 680.0),
-    ]
-    spec = json.loads(post_pictures.Picture("Median", "time", "ms", bars).specification())
-    rows = spec["datasets"]["rows"]
-    assert [(row["contender"], row["series"], row["shown"]) for row in rows] == [
-        ("Go", "2016", "611 ms"),
-        ("Go", "now", "148 ms"),
-        ("Tornado", "now", "680 ms"),
-    ]
-    assert len(set(spec["layer"][1]["encoding"]["color"]["scale"]["range"])) == 2
-    assert "var(" not in json.dumps(spec)

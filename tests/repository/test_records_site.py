@@ -7,7 +7,6 @@ import dataclasses
 import gzip
 import json
 import re
-from html.parser import HTMLParser
 from urllib.parse import unquote
 
 import msgspec
@@ -17,6 +16,7 @@ from scripts.records_site import Record, Site
 from ringside.analysis.run import RunAnalysis, analysis_of
 from ringside.cli import context
 from ringside.store import Store
+from tests.render.site.test_site import Links
 from tests.support import ROOT
 from tests.support.analyses import with_figures
 from tests.support.runs import HOSTILE, experiment, make_run
@@ -28,20 +28,6 @@ RING = experiment(
     contenders=("erlang", "go", "limit"), factors={"nodes": 100, "messages": (10, 100)}, blocks=7
 )
 FIB = experiment("showdown-fib", blocks=7)
-
-
-class Places(HTMLParser):
-    """Where a page's elements lead, and what in it can be led to."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.targets: list[str] = []
-        self.ids: list[str] = []
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.targets += [value for name, value in attrs if name in ("href", "src") and value]
-        self.ids += [value for name, value in attrs if name == "id" and value]
 
 
 @pytest.fixture(scope="module")
@@ -142,7 +128,7 @@ def test_hostile_text_stays_text(files: dict[str, bytes]) -> None:
 
 
 def test_all_links_of_the_kept_site_lead_somewhere() -> None:
-    found = {path: Places(path.read_text("utf-8")) for path in SITE.rglob("*.html")}
+    found = {path: Links(path.read_text("utf-8")) for path in SITE.rglob("*.html")}
     assert len(found) > 50
     for path, places in found.items():
         assert len({*places.ids}) == len(places.ids), path

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,9 +11,9 @@ from ringside.analysis.run import analysis_of
 from ringside.render.site.site import render_pages
 from ringside.store import record
 from tests.render.html.test_accessibility import SCHEMES, assert_none, violations
-from tests.render.html.test_report_browser import PHONE, SHEET, brightness, column, sideways
+from tests.render.html.test_report_browser import PHONE, SHEET, column, is_dark, sideways
 from tests.repository.test_records_site import SITE
-from tests.support.browsers import launched, watched
+from tests.support.browsers import watched
 
 ORIGIN = SITE.as_uri()
 # The smallest phones.
@@ -40,12 +39,6 @@ CUT = """all => all
     .map(one => one.tagName + ': ' + one.textContent.slice(0, 60))"""
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with launched() as started:
-        yield started
-
-
 def test_it_works_from_its_folder_on_all_windows_and_on_paper(browser: Browser) -> None:
     """No request leaves it, nothing is wrong in the console, nothing is cut."""
     faults: list[str] = []
@@ -61,10 +54,7 @@ def test_it_works_from_its_folder_on_all_windows_and_on_paper(browser: Browser) 
             assert sideways(page) <= 0, place
             page.emulate_media(media="screen")
         page.emulate_media(color_scheme="dark")
-        paper, ink = (
-            page.evaluate(f"getComputedStyle(document.body).{name}") for name in ("backgroundColor", "color")
-        )
-    assert brightness(paper) < 60 < 180 < brightness(ink)
+        assert is_dark(page)
     assert faults == []
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import importlib
 import re
 from dataclasses import replace
@@ -12,7 +11,6 @@ from typing import Any
 import pytest
 
 from ringside.analysis.run import RunAnalysis
-from ringside.model.results import Answer
 from tests.render import test_golden
 
 results: Any = importlib.import_module("scripts.results")
@@ -30,15 +28,6 @@ def test_claims_are_those_of_each_source_with_figures(parts: list[RunAnalysis]) 
     ordered = [each.name for each in sorted(sources, key=lambda each: each.date) if each.name in measured]
     assert re.findall(r"^\| \[.*\]\(\.\./published/(\S+)\.toml\) \| \d", text, re.MULTILINE) == ordered
     assert re.search(r"Claims of the posts: (\d+ [a-z ]+, )*\d+ not tested here\. Of other", text)
-
-
-def test_the_site_has_each_claim_that_was_tested() -> None:
-    for name in ("posts", "sleepers-million"):
-        page = html.unescape((results.SITE / f"{name}.html").read_text("utf-8")).partition('id="claims"')[2]
-        examined = results.judge_claims(results.published(), results.read_records()[name].suite.runs)
-        tested = [each for each in examined if each.finding.answer is not Answer.NOT_TESTED]
-        rows = [each.claim.text for each in tested if f"\n{each.claim.text}</td>" in page]
-        assert len(rows) == len(tested) > 0
 
 
 def test_a_record_of_other_figures_than_the_sources_is_refused(parts: list[RunAnalysis]) -> None:

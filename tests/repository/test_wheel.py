@@ -131,14 +131,3 @@ def test_it_installs_from_an_index_where_there_is_no_cargo(index: Path, tmp_path
         completing = {**environment, "_RINGSIDE_COMPLETE": f"{shell}_source"}
         done = subprocess.run([program], cwd=empty, env=completing, capture_output=True, check=False)
         assert b"_RINGSIDE_COMPLETE" in done.stdout, (shell, done.stderr)
-
-
-def test_uvx_runs_it_once(index: Path, tmp_path: Path) -> None:
-    empty = tmp_path / "empty"
-    empty.mkdir()
-    command = [uv(), "tool", "run", "-q", "--python", sys.executable, "--index", index.as_uri(), "ringside"]
-    done = subprocess.run(
-        [*command, *COMPARED], cwd=empty, env=clean(tmp_path), capture_output=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert len(json.loads(done.stdout)["commands"]) == 2

@@ -39,21 +39,6 @@ def test_the_workloads_are_those_of_the_package() -> None:
     assert len(NAMES) >= 7
 
 
-@pytest.mark.parametrize(
-    ("source", "names"),
-    [
-        ("KINDS = {'fib': 1}", {"fib"}),
-        ("if name == 'feed': pass", {"feed"}),
-        ("from ringside.workloads.ring import RING", {"ring"}),
-        ("help = '[default: ring, fib]'", {"fib"}),
-        ("'''Of `batch`.'''", {"batch"}),
-        ("feed = Element(f'{atom}}}feed')\nfor batch in batches: pass\nurl = 'feed.atom'", set()),
-    ],
-)
-def test_what_names_a_workload(source: str, names: set[str]) -> None:
-    assert named(ast.parse(source)) == names
-
-
 @pytest.mark.parametrize("file", OTHERS, ids=lambda file: str(file.relative_to(SOURCE)))
 def test_no_other_module_names_a_workload(file: Path) -> None:
     place = str(file.relative_to(SOURCE))

@@ -1,24 +1,17 @@
-"""The live page in a real browser: fed by a store that the test writes, and by a real run that `run --serve`
-shows. Every wait is for a condition; nothing here depends on how fast the host is."""
+"""The live page of a real run, which `run --serve` shows, in a real browser. Every wait is for a condition;
+nothing here depends on how fast the host is."""
 
 from __future__ import annotations
 
 import re
 import signal
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from ringside.render.plots.charts import missing
-from ringside.serve import live
-from ringside.store import Store
-from tests.support.browsers import PATIENCE_MS, launched, watched
+from tests.support.browsers import PATIENCE_MS, watched
 from tests.support.command_line import RINGSIDE, ringside
-from tests.support.live_pages import serving
-from tests.support.runs import experiment, make_run
 
 expect.set_options(timeout=PATIENCE_MS)
 
@@ -35,63 +28,12 @@ while int((_gate / "allowed").read_text() or 0) <= _mine:
 """
 
 
-@pytest.fixture
-def browser() -> Iterator[Browser]:
-    with launched() as started:
-        yield started
-
-
 def state_of(page: Page, name: str) -> str:
     """What the page notes of itself: `trials` and `updates`. The page's policy forbids scripts of ours that
     wait inside it."""
     html = page.locator("html")
     expect(html).to_have_attribute(f"data-{name}", re.compile(r"\d+"))
     return html.get_attribute(f"data-{name}") or ""
-
-
-@pytest.mark.skipif(missing() is not None, reason="the `report` extra is not installed")
-def test_what_changes_is_shown_by_itself(
-    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("LOOK_S", "ASK_S", "MIN_PAUSE_S", "PAUSE_PER_COST"):
-        monkeypatch.setattr(live, name, 0.05)
-    path = tmp_path / "runs.sqlite"
-    store = Store(path)
-    of = experiment(contenders=("erlang", "go"), factors={"nodes": 100, "messages": 100}, blocks=9)
-    whole = make_run(store, of)
-    trials = store.trials(whole)
-    run = store.begin_run("live", 1, whole.plan, whole.host, {})
-    faults: list[str] = []
-    with serving(path) as served:
-        origin = f"http://{served.host}:{served.port}"
-        with watched(browser, faults, origin) as page:
-            with store.hold(run):
-                for trial in trials[:14]:
-                    store.add_trial(run, trial)
-                page.goto(f"{origin}/runs/{run.id}")
-                expect(page.locator("#status .state")).to_have_text("in progress")
-                expect(page.locator("#interim")).to_be_visible()
-                expect(page.locator("h2").first).to_have_text("So far")
-                # It goes on, so nobody is asked to go on with it.
-                expect(page.locator("main")).not_to_contain_text("interrupted")
-                page.locator("#plots").scroll_into_view_if_needed()
-                expect(page.locator("figure svg").first).to_be_visible()
-                assert state_of(page, "trials") == "14"
-                updates = state_of(page, "updates")
-                for trial in trials[14:]:
-                    store.add_trial(run, trial)
-                expect(page.locator("html")).to_have_attribute("data-trials", str(len(trials)))
-                expect(page.locator("html")).not_to_have_attribute("data-updates", updates)
-                expect(page.locator("figure svg").first).to_be_visible()
-                expect(page.locator("#facts")).to_contain_text(f"of {len(trials)} trials")
-            store.end_run(run)
-            # Its end comes by itself.
-            expect(page.locator("#status .state")).to_have_text("done")
-            expect(page.locator("#status a")).to_have_attribute("href", f"/runs/{run.id}")
-            expect(page.locator("h2").first).to_have_text("Answer")
-            expect(page.locator("#interim")).to_be_hidden()
-    store.close()
-    assert faults == []
 
 
 def test_a_browser_follows_a_real_run_to_its_report(

@@ -20,23 +20,6 @@ def url(postgresql: Server) -> Iterator[str]:
         yield postgresql.url(name)
 
 
-def test_a_run_its_report_and_its_data(url: str) -> None:
-    store = Store(url)
-    run, other = make_run(store, SMALL), make_run(store, SMALL, seed=2)
-    store.close()
-    with serving(url) as client:
-        assert client.page("/").count('class="state done"') == 2
-        for page in (f"/runs/{run.id}", f"/runs/{run.id}/report"):
-            text = client.page(page)
-            assert run.id in text
-            assert "<h2>" in text
-        assert json.loads(client.page(f"/runs/{run.id}/document.json"))["run"] == run.id
-        assert client.page(f"/runs/{run.id}/figures.csv").startswith("contender,nodes,messages")
-        assert f"{other.id} over {run.id}" in client.page(f"/compare?one={run.id}&other={other.id}")
-        assert "<h2>Per hop over time</h2>" in client.page(f"/history/{SMALL.name}")
-        assert "there is no run" in client.page("/runs/nothing", 404).lower()
-
-
 def test_who_watches_a_run_sees_it_go_on_and_end(url: str) -> None:
     store = Store(url)
     whole = make_run(store, SMALL)
@@ -71,13 +54,4 @@ def test_a_server_that_is_lost_is_said_and_comes_back(postgresql: Server, url: s
         assert re.search("connection (failed|is bad)|closed the connection", str(trouble["text"]))
         progress = next(values for name, values in events if name == "progress")
         assert progress == {"trials": 2, "state": "cut off"}
-        assert run.id in client.page("/")
-
-
-def test_an_empty_database_is_said(url: str) -> None:
-    with serving(url) as client:
-        assert "holds no run yet" in client.page("/", 503)
-        store = Store(url)
-        run = make_run(store, SMALL, blocks=1)
-        store.close()
         assert run.id in client.page("/")

@@ -358,19 +358,8 @@ def test_decisions_are_consistent_with_their_intervals(values: list[list[int]], 
         assert opposite[pair].ratio.estimate == pytest.approx(1 / decision.ratio.estimate)
 
 
-# By name and block: the logarithm of a time.
-Times = Mapping[str, Mapping[int, float]]
+# By pair and block: the logarithm of a ratio.
 LogRatios = Mapping[str, Mapping[int, float]]
-
-
-def all_pairs(times: Times) -> dict[tuple[str, str], dict[int, float]]:
-    return {
-        (one, other): {
-            block: times[one][block] - times[other][block]
-            for block in times[one].keys() & times[other].keys()
-        }
-        for one, other in itertools.combinations(times, 2)
-    }
 
 
 def statistic(values: Sequence[float]) -> float:

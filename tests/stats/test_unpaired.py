@@ -162,11 +162,6 @@ def test_drift_is_the_distance_of_the_deciles() -> None:
     assert drift([]) is None
 
 
-def excludes_1(first: list[float], second: list[float], machine: list[Interval]) -> bool:
-    interval = whole(ratio(second, first, machine))
-    return not interval.low <= 1 <= interval.high
-
-
 @given(VALUES, VALUES)
 def test_differences_that_are_counted_are_those_that_are_stored(one: list[float], other: list[float]) -> None:
     stored = shift(one, other)

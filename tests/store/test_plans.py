@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -40,8 +39,7 @@ SUITE = SuiteSelection("s", settings={}, seed=4, id="1-s")
 WHOLE = RunPlan(EXPERIMENT, POINTS, CONTENDERS).values()
 
 
-def test_a_plan_comes_out_as_it_went_in(tmp_path: Path) -> None:
-    store = Store(tmp_path / "s.sqlite")
+def test_a_plan_comes_out_as_it_went_in(store: Store) -> None:
     published = Catalogue([ROOT]).published("2007-ring-showdown")
     for source, suite in ((published, SUITE), (None, None)):
         values = RunPlan(EXPERIMENT, POINTS, CONTENDERS, source, suite).values()

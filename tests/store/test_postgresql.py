@@ -6,7 +6,7 @@ import json
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,11 +16,10 @@ from ringside.errors import NoStoreError, StoreError
 from ringside.store import Store, connection
 from ringside.store.connection import FORMAT
 from tests.support.command_line import RINGSIDE, in_process
+from tests.support.fake_contenders import Add
 from tests.support.postgresql import Server
 from tests.support.processes import is_over
 from tests.support.stores import begin, trial
-
-Add = Callable[..., None]
 
 
 @pytest.fixture
@@ -198,23 +197,3 @@ def _stored(url: str) -> int:
         finally:
             store.close()
     return 0
-
-
-def test_all_that_reads_reads_it(url: str, workplace: Path, add_fake: Add, add_experiment: Add) -> None:
-    for name in ("one", "two"):
-        add_fake(name)
-    add_experiment("mine", "one", "two", blocks=2)
-    for _ in range(2):
-        in_process("run", "mine", "--until", "end", "--store", url)
-    assert in_process("list", "runs", "--store", url).stdout.count("done") == 2
-    first, second = (run.id for run in Store(url, create=False).runs())
-    assert f"from {first} to {second}" in in_process("compare", first, second, "--store", url).stdout
-    in_process("report", "-o", "report.html", "--store", url)
-    assert second in Path("report.html").read_text(encoding="utf-8")
-    in_process("export", second, "--format", "record", "-o", "record.json.xz", "--store", url)
-    # The hint at the end names the store.
-    (one, hint), (other, _) = (
-        in_process("show", "--store", each).stdout.split("\nall tables: ") for each in ("record.json.xz", url)
-    )
-    assert "record.json.xz" in hint
-    assert one == other

@@ -16,11 +16,6 @@ from ringside.store.database import runs_of, single_run, suite_of
 from tests.support.command_line import in_process
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "s.sqlite")
-
-
 def begin(store: Store, suite: str | None = None, experiment: str = "x") -> Run:
     plan: dict[str, Any] = {"suite": {"id": suite} if suite else None}
     return store.begin_run(experiment, 1, plan, {}, {})

@@ -7,7 +7,6 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,19 +18,7 @@ from ringside.probe.protocol import LoadMessage, Sample, SecondOfLoad
 from ringside.store import Store, text_hash
 from ringside.store.connection import FORMAT
 from tests.support import ROOT
-from tests.support.postgresql import Server
 from tests.support.stores import POINT, begin, holding, trial
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """Where an empty store can be made: with each of the databases."""
-    if request.param == "sqlite":
-        yield str(tmp_path / "deep" / "s.sqlite")
-        return
-    server: Server = request.getfixturevalue("postgresql")
-    with server.database() as name:
-        yield server.url(name)
 
 
 def test_what_goes_in_comes_out(where: str) -> None:
@@ -124,8 +111,7 @@ os.kill(os.getpid(), signal.SIGKILL)
     assert store.run().ended_at is None
 
 
-def test_a_trial_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
-    store = Store(tmp_path / "s.sqlite")
+def test_a_trial_that_cannot_be_read_is_one_line(store: Store, tmp_path: Path) -> None:
     run = begin(store)
     store.add_trial(run, trial())
     with sqlite3.connect(tmp_path / "s.sqlite") as connection:
@@ -276,8 +262,7 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
         Store(tmp_path / "file" / "s.sqlite")
 
 
-def test_a_full_disk_is_one_line_and_keeps_what_is_there(tmp_path: Path) -> None:
-    store = Store(tmp_path / "s.sqlite")
+def test_a_full_disk_is_one_line_and_keeps_what_is_there(store: Store) -> None:
     run = begin(store)
     store.add_trial(run, trial())
     # SQLite's own limit gives the same error as a full disk.
@@ -293,8 +278,7 @@ def test_a_full_disk_is_one_line_and_keeps_what_is_there(tmp_path: Path) -> None
 # --- one writer ---
 
 
-def test_a_cell_has_one_trial_in_a_block(tmp_path: Path) -> None:
-    store = Store(tmp_path / "s.sqlite")
+def test_a_cell_has_one_trial_in_a_block(store: Store) -> None:
     run, other = begin(store), begin(store)
     store.add_trial(run, trial())
     with pytest.raises(StoreError, match="UNIQUE"):

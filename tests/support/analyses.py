@@ -110,59 +110,35 @@ def analysis(
     values: Mapping[tuple[str, Point], Mapping[str, Values]],
     *,
     measurement: Measurement | None = None,
-    baseline: str = "",
     floor: str | None = None,
     kinds: Mapping[str, ContenderClass] | None = None,
     metrics: Sequence[str] = (),
     ratios: Sequence[tuple[str, str]] = (),
     failed: Collection[tuple[str, Point]] = (),
     unavailable: Collection[tuple[str, Point]] = (),
-    contenders: Mapping[str, PlannedContender] | None = None,
     reports: Mapping[str, TrialOutcome] | None = None,
     blocks: int | None = None,
-    host: Mapping[str, Any] | None = None,
-    ended: bool = True,
-    **of_experiment: Any,
+    **more: Any,
 ) -> RunAnalysis:
     """The analysis of a run whose trials have these figures, by contender and point.
 
-    `baseline`: the first contender if left out. `failed`: cells whose trials all crashed;
-    `unavailable`: those that could not be measured. `blocks`: planned ones, if not those with figures.
-    `reports`: what the probe reported of each trial, by contender.
+    `failed`: cells whose trials all crashed; `unavailable`: those that could not be measured. `blocks`:
+    planned ones, if not those with figures. `reports`: what the probe reported of each trial, by contender.
+    `more`: what else `planned` takes.
     """
     measurement = measurement or Exact()
     places = {*values, *failed, *unavailable}
     names = tuple(dict.fromkeys(name for name, _ in (*values, *failed, *unavailable)))
     points = tuple(dict.fromkeys(place for _, place in (*values, *failed, *unavailable)))
     done = max(len(each) for metrics in values.values() for each in metrics.values())
-    experiment = Experiment(
-        name=of_experiment.pop("name", "example"),
-        title=of_experiment.pop("title", "An example"),
+    run = planned(
+        names,
+        points,
         workload=measurement.name,
-        contenders=names,
-        factors={name: () for name, _ in points[0].levels},
-        baseline=baseline or names[0],
         blocks=done if blocks is None else blocks,
+        kinds={**(kinds or {}), **({floor: "floor"} if floor else {})},
         show=Show(metrics=tuple(metrics), ratios=tuple(ratios)),
-        **of_experiment,
-    )
-    planned = contenders or {
-        name: PlannedContender(
-            title=name.capitalize(),
-            kind="floor" if name == floor else (kinds or {}).get(name, "idiomatic"),
-            version="1.2.3",
-            runs_on=name.capitalize(),
-        )
-        for name in names
-    }
-    run = Run(
-        id="run-1",
-        experiment="example",
-        started_at="2030-01-02T03:04:05Z",
-        ended_at="2030-01-02T03:05:00Z" if ended else None,
-        seed=7,
-        plan=RunPlan(experiment, tuple(points), planned).values(),
-        host=HOST if host is None else host,
+        **more,
     )
     trials = [
         _trial(block, position, cell, values.get(cell), (reports or {}).get(cell[0]))
@@ -252,30 +228,40 @@ def planned(
     names: Sequence[str],
     points: Sequence[Point],
     *,
-    workload: str = Exact.name,
-    blocks: int = 7,
+    baseline: str = "",
     kinds: Mapping[str, ContenderClass] | None = None,
+    contenders: Mapping[str, PlannedContender] | None = None,
+    host: Mapping[str, Any] | None = None,
     ended: bool = True,
     **of_experiment: Any,
 ) -> Run:
-    """A run of these contenders, the first the baseline, at these points. `kinds`: of contenders that are not
-    idiomatic."""
+    """A run of these contenders at these points. `baseline`: the first contender if left out. `kinds`: of
+    contenders that are not idiomatic."""
+    usual: dict[str, Any] = {"name": "example", "title": "An example", "workload": Exact.name, "blocks": 7}
     experiment = Experiment(
-        name="planned",
-        title="A planned run",
-        workload=workload,
         contenders=tuple(names),
-        factors={},
-        baseline=names[0],
-        blocks=blocks,
-        **of_experiment,
+        factors={name: () for name, _ in points[0].levels},
+        baseline=baseline or names[0],
+        **usual | of_experiment,
     )
-    contenders = {
-        name: PlannedContender(title=name, kind=(kinds or {}).get(name, "idiomatic"), version="1")
+    contenders = contenders or {
+        name: PlannedContender(
+            title=name.capitalize(),
+            kind=(kinds or {}).get(name, "idiomatic"),
+            version="1.2.3",
+            runs_on=name.capitalize(),
+        )
         for name in names
     }
-    plan = RunPlan(experiment, tuple(points), contenders).values()
-    return Run("run-2", "planned", "2030-01-02", "2030-01-03" if ended else None, 7, plan, HOST)
+    return Run(
+        id="run-1",
+        experiment="example",
+        started_at="2030-01-02T03:04:05Z",
+        ended_at="2030-01-02T03:05:00Z" if ended else None,
+        seed=7,
+        plan=RunPlan(experiment, tuple(points), contenders).values(),
+        host=HOST if host is None else host,
+    )
 
 
 def analyse_cell(cell: Cell, trials: Sequence[Trial], measurement: Measurement) -> CellAnalysis:

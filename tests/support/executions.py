@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ringside.analysis.run import RunAnalysis
-from ringside.model.design import Cell, Experiment, Point, Show
-from ringside.model.results import Outcome, Run, Trial
+from ringside.model.design import Cell, Point, Show
+from ringside.model.results import Outcome, Trial
 from ringside.probe.protocol import LatencySummary, LoadMessage, ProgramOutput, TrialOutcome
-from ringside.store.plans import PlannedContender, RunPlan
+from ringside.store.plans import PlannedContender
 from ringside.workloads.base import Measurement
 from ringside.workloads.command import COMMAND
 from ringside.workloads.target import TARGET
-from tests.support.analyses import HOST, NOISE, analyse
+from tests.support.analyses import NOISE, analyse, planned
 
 HERE = Point(())
 
@@ -43,15 +43,12 @@ def compared(
     title is not `sleep NAME`."""
     names = tuple(dict.fromkeys(trial.cell.contender for trial in trials))
     points = tuple(dict.fromkeys(trial.cell.point for trial in trials))
-    experiment = Experiment(
-        "vs", "vs", measurement.name, names, {}, baseline=names[0], blocks=7, show=Show(**show)
-    )
     contenders = {
         name: PlannedContender((titles or {}).get(name, f"sleep {name}"), command=("sleep", name))
         for name in names
     }
-    plan = RunPlan(experiment, tuple(points), contenders).values()
-    return analyse(Run("r", "vs", "2030-01-02", "2030-01-02", 7, plan, HOST), trials, measurement)
+    of: dict[str, Any] = {"name": "vs", "title": "vs", "workload": measurement.name, "show": Show(**show)}
+    return analyse(planned(names, points, contenders=contenders, **of), trials, measurement)
 
 
 def commands(

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from tests.support import TESTS
@@ -14,6 +15,8 @@ from tests.support import TESTS
 FAKES = TESTS / "fakes"
 # By its path: to look through a PATH takes long where versions of Python have launchers there.
 PYTHON = os.path.realpath(sys.executable)
+# What the fixtures `add_fake` and `add_experiment` return.
+Add = Callable[..., None]
 
 
 def write_fake(folder: Path, how: str = "good", *more: str) -> None:

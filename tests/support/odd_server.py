@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
@@ -57,3 +59,15 @@ def answering(reply: Callable[[bytes, bytes], bytes]) -> Callable[[socket.socket
             connection.sendall(reply(head, body))
 
     return handle
+
+
+def secure(certificates: Path) -> tuple[ssl.SSLContext, Callable[[socket.socket], None]]:
+    """A server inside TLS that answers each request, and what it asks of its clients."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(certificates / "own.pem"))
+    context.load_cert_chain(certificates / "own.pem", certificates / "own.key")
+
+    def handle(connection: socket.socket) -> None:
+        with context.wrap_socket(connection, server_side=True) as wrapped:
+            answering(lambda *_: OK)(wrapped)
+
+    return context, handle

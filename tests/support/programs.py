@@ -92,8 +92,10 @@ def carry_out(
     input: Input | None = None,
     seed: int = 1,
     host: str | None = None,
+    remote: bool = False,
 ) -> Trial:
-    """One trial by the real probe. With a `host` a server gets it, and the load goes there."""
+    """One trial by the real probe. With a `host` a server gets it, and the load goes there; `remote`: by
+    engines that the executor has."""
     cell = Cell(one.contender.name, at)
     cpus, probe_cpus = executor.cpus(int(at["cores"]))
     request = trials.request(
@@ -109,7 +111,7 @@ def carry_out(
         input=input,
         host=host,
     )
-    if request.service and request.service.remote:
+    if request.service and request.service.remote and not remote:
         here = msgspec.structs.replace(request.service, remote=False)
         request = msgspec.structs.replace(request, service=here)
     blank = Trial(1, 0, cell, Outcome.INTERRUPTED, "", input_bytes=input.size_bytes if input else None)

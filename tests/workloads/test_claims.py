@@ -435,13 +435,6 @@ def test_the_claims_own_experiment_comes_first() -> None:
     assert finding(name, [other]).experiment == "mine"
 
 
-def test_a_point_of_an_earlier_version_lacks_a_factor() -> None:
-    name = "2007-ring-showdown/stackless-12-times"
-    (run,) = ratio("ring", "ring-showdown", "cpu_s", PYPY, ERLANG, at=MILLION)(12)
-    old = with_figures(run, points=tuple(each.without("trace") for each in run.points))
-    assert finding(name, [old]).answer is NOT_TESTED
-
-
 def test_sources_are_those_of_the_runs() -> None:
     post = Published(
         "2007-ring-showdown",

@@ -8,16 +8,6 @@ from ringside.workloads.ring import RING, checksum, order
 from tests.support.points import point
 
 
-@given(st.integers(2, 500), st.integers(1, 500))
-def test_closed_forms_are_what_unit_n_computes(nodes: int, messages: int) -> None:
-    values = [number + sum(range(1, nodes)) for number in range(messages - 1, -1, -1)]
-    folded = 0
-    for value in values:
-        folded = (31 * folded + value) % MODULUS
-    assert checksum(nodes, messages) == sum(values)
-    assert order(nodes, messages) == folded
-
-
 @given(st.integers(3, 50), st.integers(2, 50), st.data())
 def test_a_skipped_unit_a_lost_or_a_swapped_message_shows(
     nodes: int, messages: int, data: st.DataObject
@@ -36,16 +26,6 @@ def test_a_skipped_unit_a_lost_or_a_swapped_message_shows(
 
 def test_the_biggest_point_costs_nothing() -> None:
     assert order(1_000_000, 10_000_000) < MODULUS
-
-
-@given(st.integers(2, 60), st.integers(1, 60))
-def test_traced_lines_add_up(nodes: int, messages: int) -> None:
-    expected = RING.evidence(point(RING, nodes=nodes, messages=messages, trace=1), 0, None)
-    assert expected.lines
-    assert expected.lines.total == nodes * messages == sum(expected.lines.starting.values())
-    silent = RING.evidence(point(RING, nodes=nodes, messages=messages), 0, None)
-    assert silent.lines
-    assert (silent.lines.total, silent.lines.starting) == (0, {})
 
 
 def test_lines_of_each_kind() -> None:

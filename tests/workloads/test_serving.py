@@ -10,7 +10,7 @@ from ringside.workloads import serving
 from ringside.workloads.fanout import FANOUT
 from ringside.workloads.feed import FEED
 from ringside.workloads.fib import FIB
-from tests.support.points import REPORT, ok_trial, point
+from tests.support.points import ok_trial, point
 
 LATENCY = LatencySummary(
     count=9,
@@ -39,24 +39,6 @@ MARKS = {
     "begin measured": Sample(2, None, cpu_ns=2_000_000_000, rss_bytes=107, pss_bytes=109),
     "end measured": Sample(3, None, cpu_ns=6_000_000_000, rss_bytes=113, pss_bytes=127),
 }
-
-
-def test_figures_of_a_step() -> None:
-    trial = ok_trial(FIB, {"report": REPORT, "marks": MARKS, "loads": (LOAD,)})
-    assert serving.step_figures(trial, "measured") == {
-        "peak_pss_bytes": 11,
-        "peak_threads": 13,
-        "idle_pss_bytes": 103,
-        "rss_bytes": 113,
-        "engine_share_percent": pytest.approx(30),
-    }
-    assert serving.server_figures(trial, "measured") == {
-        **serving.step_figures(trial, "measured"),
-        "requests_per_s": 15,
-        # 4 s for 30 requests in time and 10 late ones.
-        "cpu_per_request_s": pytest.approx(0.1),
-    }
-    assert serving.server_figures(ok_trial(FIB), "measured") == {}
 
 
 def test_the_cold_start_of_a_server() -> None:

@@ -80,55 +80,6 @@ def test_wrong_evidence_has_no_place_among_the_figures(how: str) -> None:
     assert wrong.detail
 
 
-def test_traced_lines_are_counted() -> None:
-    assert outcome(request("good", trace=1)).outcome == "ok"
-    assert outcome(request("traces-too-little", trace=1)).outcome == "wrong-evidence"
-    assert outcome(request("good", "trace=0", trace=1)).outcome == "wrong-evidence"
-
-
-def test_programs_that_crash_or_pass_a_limit() -> None:
-    hung = outcome(request("hangs", wall_s=1))  # It ignores SIGTERM.
-    assert (hung.outcome, (hung.wall_ns or 0) >= 1e9) == ("timed-out", True)
-    crashed = outcome(request("crashes"))
-    assert (crashed.outcome, crashed.exit_status) == ("crashed", 1)
-    assert "</script>" in crashed.stderr_tail
-    assert outcome(request("floods")).outcome == "flooded"
-    greedy = outcome(request("eats-memory", memory_bytes=100 << 20))
-    assert (greedy.outcome, (greedy.peak_pss_bytes or 0) > 100 << 20) == ("out-of-memory", True)
-
-
-@pytest.mark.parametrize("cgroup", ["auto", "off"])
-@both_ways
-def test_nothing_outlives_its_trial(tmp_path: Path, cgroup: str, namespaces: str) -> None:
-    daemon = msgspec.structs.replace(
-        request("daemonises", f"marker={tmp_path / 'pid'}"),
-        cwd=str(tmp_path),
-        cgroup=cgroup,
-        namespaces=namespaces,
-    )
-    assert outcome(daemon).left_behind == 1
-    assert processes_in(tmp_path) == []
-
-
-@pytest.mark.parametrize(("seconds", "left_behind"), [("0.1", 0), ("60", 1)])
-def test_a_helper_may_end_a_moment_after_its_program(seconds: str, left_behind: int) -> None:
-    """As that of the Erlang VM does, which sees that its pipe has closed."""
-    good = request("good")
-    helped = (
-        "sh", "-c", f'sleep {seconds} </dev/null >/dev/null 2>&1 & exec "$@"', "sh", *good.argv,
-    )  # fmt: skip
-    assert outcome(msgspec.structs.replace(good, argv=helped)).left_behind == left_behind
-
-
-def test_what_a_plain_command_leaves_counts_however_short() -> None:
-    left = msgspec.structs.replace(
-        request("good"), argv=("sh", "-c", "sleep 0.2 &"), plain=True, expect=None, awaits=()
-    )
-    assert outcome(left).left_behind == 1
-    waited = msgspec.structs.replace(left, argv=("sh", "-c", "sleep 0.2 & wait"))
-    assert outcome(waited).left_behind == 0
-
-
 @pytest.mark.parametrize("cgroup", ["auto", "off"])
 def test_what_outlives_a_program_does_not_touch_the_next_trial(tmp_path: Path, cgroup: str) -> None:
     """Linux 6.18 kills a process that is started in a cgroup in which others were killed before."""
@@ -139,12 +90,6 @@ def test_what_outlives_a_program_does_not_touch_the_next_trial(tmp_path: Path, c
         final = executor.trial(trial)[-1]
         assert isinstance(final, TrialOutcome)
         assert final.outcome == "ok", final
-
-
-def test_a_program_that_is_not_there() -> None:
-    missing = outcome(msgspec.structs.replace(request("good"), argv=("/no/such/program",)))
-    assert missing.outcome == "crashed"
-    assert "/no/such/program" in missing.detail
 
 
 def test_ticks_come_while_a_trial_runs() -> None:

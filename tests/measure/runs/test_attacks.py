@@ -214,42 +214,31 @@ def test_cpu_time_of_children_that_nobody_waits_for(cgroup: str, namespaces: str
         assert final.interference[0].startswith("children ended that nobody waited for: ")
 
 
-def test_cpu_time_of_a_process_that_left_the_cgroup() -> None:
-    messages = attack("leaves-its-cgroup")
-    if not any(isinstance(each, protocol.Started) and each.cgroup for each in messages):
-        pytest.skip("no cgroup can be made here")
-    final = last(messages)
-    assert final.outcome == "ok"
-    assert final.cpu_source == "rusage"
-    assert (final.cpu_user_ns or 0) + (final.cpu_system_ns or 0) > 290_000_000
-    assert "left the trial's cgroup" in final.interference[0]
-    # The samples have it too.
-    assert max(each.cpu_ns for each in messages if isinstance(each, protocol.Sample)) > 50_000_000
-
-
-@pytest.mark.parametrize(
-    ("how", "sample_hz"), [("leaves-its-cgroup-briefly", 0.0), ("leaves-its-cgroup-for-its-namesake", 20.0)]
-)
-def test_cpu_time_outside_of_the_cgroup_counts(how: str, sample_hz: float) -> None:
-    messages = attack(how, sample_hz=sample_hz)
+def in_a_cgroup(how: str, cpu_source: str, **more: float) -> tuple[list[protocol.TrialMessage], str]:
+    """An attack of a program that computes for 300 ms, and the trial's cgroup."""
+    messages = attack(how, **more)
     (started,) = (each for each in messages if isinstance(each, protocol.Started))
     if not started.cgroup:
         pytest.skip("no cgroup can be made here")
     final = last(messages)
-    assert (final.outcome, final.cpu_source) == ("ok", "rusage")
+    assert (final.outcome, final.cpu_source) == ("ok", cpu_source)
     assert (final.cpu_user_ns or 0) + (final.cpu_system_ns or 0) > 290_000_000
-    assert "left the trial's cgroup" in final.interference[0]
+    return messages, started.cgroup
+
+
+@pytest.mark.parametrize(("how", "sample_hz"), [("", 20.0), ("-briefly", 0.0), ("-for-its-namesake", 20.0)])
+def test_cpu_time_outside_of_the_cgroup_counts(how: str, sample_hz: float) -> None:
+    messages, _ = in_a_cgroup(f"leaves-its-cgroup{how}", "rusage", sample_hz=sample_hz)
+    assert "left the trial's cgroup" in last(messages).interference[0]
+    # The samples have it too.
+    if not how:
+        assert max(each.cpu_ns for each in messages if isinstance(each, protocol.Sample)) > 50_000_000
 
 
 def test_cgroups_that_are_deeper_than_a_path() -> None:
-    messages = attack("hides-in-deep-cgroups")
-    (started,) = (each for each in messages if isinstance(each, protocol.Started))
-    if not started.cgroup:
-        pytest.skip("no cgroup can be made here")
-    final = last(messages)
-    assert (final.outcome, final.cpu_source, final.interference) == ("ok", "cgroup", ())
-    assert (final.cpu_user_ns or 0) + (final.cpu_system_ns or 0) > 290_000_000
-    assert not Path(started.cgroup).exists()
+    messages, cgroup = in_a_cgroup("hides-in-deep-cgroups", "cgroup")
+    assert last(messages).interference == ()
+    assert not Path(cgroup).exists()
 
 
 @pytest.mark.parametrize("how", ["stops-the-probe", "kills-the-probe"])

@@ -16,9 +16,9 @@ from ringside.probe.protocol import Phase, TrialMessage, TrialOutcome, TrialRequ
 from ringside.render.text.words import repeats as shown
 from ringside.store import Store
 from ringside.store.plans import Selection, read_plan
+from tests.support.fake_contenders import Add
 from tests.support.fake_runs import FakeExecutor, Quiet, argument, campaign, conduct, resume
 
-Add = Callable[..., None]
 MS = 1_000_000
 # How long each repeat of these programs takes: the first, the second to the fifth, the others.
 PROGRAMS = {

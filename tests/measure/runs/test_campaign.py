@@ -21,10 +21,8 @@ from ringside.store import Store
 from ringside.store.database import runs_of
 from ringside.store.plans import Selection, SuiteSelection, read_plan
 from ringside.workloads.ring.workload import Ring
-from tests.support.fake_contenders import add_build, change_workload
+from tests.support.fake_contenders import Add, add_build, change_workload
 from tests.support.fake_runs import FakeExecutor, Quiet, argument, campaign
-
-Add = Callable[..., None]
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -25,11 +25,10 @@ from ringside.probe.protocol import Started
 from ringside.store import Store, database
 from tests.support.attacks import request
 from tests.support.command_line import RINGSIDE, ringside
+from tests.support.fake_contenders import Add
 from tests.support.processes import is_over, own_probes, processes_of
 from tests.support.shells import can_mount, outcomes, shell
 from tests.support.stored_trials import kept_runs
-
-Add = Callable[..., None]
 
 
 @pytest.fixture
@@ -87,9 +86,8 @@ def test_a_limit_on_the_size_of_files(place: Path) -> None:
     assert outcomes(resumed.stdout) == {"one": {"ok": 8}, "two": {"ok": 8}}
 
 
-def test_a_clock_that_is_stepped_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_clock_that_is_stepped_back(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """The clock of a host cannot be stepped for a test: what reads it is replaced."""
-    store = Store(tmp_path / "s.sqlite")
     first = store.begin_run("e", 1, {}, {}, {})
     monkeypatch.setattr(database, "now", lambda: "2001-01-01T00:00:00.000+00:00")
     second = store.begin_run("e", 1, {}, {}, {})

@@ -8,7 +8,6 @@ import shutil
 import sqlite3
 import sys
 from collections import Counter
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -17,9 +16,8 @@ import pytest
 
 from tests.measure.runs.test_hostile_run import add_built
 from tests.support import ROOT
+from tests.support.fake_contenders import Add
 from tests.support.shells import can_mount, outcomes, shell
-
-Add = Callable[..., None]
 
 BLOCKS = 2
 NAMES = ("one", "built")
@@ -190,15 +188,6 @@ def filling(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_disk_that_is_full_when_sqlite_folds_its_log(filling: Path, kib: int) -> None:
     """SQLite writes its log into the file when it has 4 MB, and at the end."""
     check_fill(filling, kib)
-
-
-@can_mount
-@pytest.mark.soak
-def test_a_disk_that_is_full_at_any_page_of_a_fold(filling: Path) -> None:
-    sizes = range(3900, 9000, 60)
-    for kib in sizes:
-        check_fill(filling, kib)
-    print(f"\n{len(sizes)} sizes")
 
 
 @can_mount

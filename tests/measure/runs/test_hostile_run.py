@@ -11,7 +11,7 @@ import shutil
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,11 +21,9 @@ from ringside.units import ratio as ratio_text
 from tests.support.attacks import attack, has_own_namespaces
 from tests.support.cases import tables
 from tests.support.command_line import ringside
-from tests.support.fake_contenders import FAKES, write_server
+from tests.support.fake_contenders import FAKES, Add, write_server
 from tests.support.processes import is_refused, processes_of
 from tests.support.shells import HAS_MOUNTS, shell
-
-Add = Callable[..., None]
 
 ATTACKS = runpy.run_path(str(FAKES / "attacks.py"))
 

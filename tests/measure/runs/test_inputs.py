@@ -15,7 +15,6 @@ from ringside.errors import UsageError
 from ringside.measure.runs.inputs import Inputs
 from ringside.model.design import InputFile
 from ringside.workloads.batch import BATCH
-from ringside.workloads.batch.workload import pieces
 from tests.support.points import point
 
 
@@ -43,14 +42,6 @@ def test_an_input_is_made_once_and_again_when_it_was_changed(tmp_path: Path) -> 
     assert len(writes) == 4
     names = [path.name, f"{path.name}.answers", f"{path.name}.json"]
     assert sorted(file.name for file in path.parent.iterdir()) == names
-
-
-def test_an_input_knows_its_size_and_the_hash_of_its_answers(tmp_path: Path) -> None:
-    input = Inputs(tmp_path).get(file_of(5))
-    answers = b"".join(lines for _, lines in pieces(5, 3, 1))
-    assert input.answer_sha256 == hashlib.sha256(answers).hexdigest()
-    assert input.answers.read_bytes() == answers
-    assert input.size_bytes == input.path.stat().st_size
 
 
 def test_an_input_is_checked_once(tmp_path: Path) -> None:

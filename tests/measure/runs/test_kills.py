@@ -19,11 +19,9 @@ import pytest
 
 from tests.support.cgroups import probe_cgroups
 from tests.support.command_line import RINGSIDE, ringside
-from tests.support.fake_contenders import write_server
+from tests.support.fake_contenders import Add, add_build, write_server
 from tests.support.processes import is_over, is_refused, processes_of
 from tests.support.programs import cpu_ticks, descendants
-
-Add = Callable[..., None]
 
 BLOCKS = 6
 # One of them listens on a port while it works.
@@ -186,37 +184,23 @@ def interrupted(command: Sequence[str], is_time: Callable[[], bool]) -> tuple[fl
     return took_s, complaint.decode()
 
 
-def within_two_seconds(attempt: Callable[[], float]) -> None:
-    """A host that stalls gets two more attempts; what always takes longer fails."""
+def ends_soon(place: Path, words: Sequence[str], is_time: Callable[[], bool]) -> str:
+    """Ctrl-C ends `ringside run` within two seconds, and nothing is left. A host that stalls gets two more
+    attempts; what always takes longer fails. Its last words."""
     took_s: list[float] = []
     while not took_s or (took_s[-1] > 2 and len(took_s) < 3):
-        took_s.append(attempt())
+        (place / ".ringside" / "ringside.sqlite").unlink(missing_ok=True)
+        one_s, complaint = interrupted([*RINGSIDE, "run", *words], is_time)
+        took_s.append(one_s)
+        check_nothing_is_left(place)
     assert min(took_s) <= 2, took_s
+    return complaint
 
 
-def test_ctrl_c_ends_within_two_seconds(runs: Path) -> None:
-    def attempt() -> float:
-        store.unlink(missing_ok=True)
-        took_s, complaint = interrupted([*RUN, "--blocks", "1000"], lambda: stored(store) > 2)
-        assert "ringside run --resume" in complaint
-        check_nothing_is_left(runs)
-        return took_s
-
+def test_ctrl_c_in_a_trial(runs: Path) -> None:
     store = runs / ".ringside" / "ringside.sqlite"
-    within_two_seconds(attempt)
-
-
-def test_ctrl_c_beside_a_program_that_ignores_signals(runs: Path, add_fake: Add, add_experiment: Add) -> None:
-    add_fake("deaf", "hangs-while-working")
-    add_experiment("deaf", "deaf", blocks=BLOCKS)
-
-    def attempt() -> float:
-        command = [*RINGSIDE, "run", "deaf"]
-        took_s, _ = interrupted(command, lambda: bool(processes_of(runs)))
-        check_nothing_is_left(runs)
-        return took_s
-
-    within_two_seconds(attempt)
+    said = ends_soon(runs, ["mine", "--until", "end", "--blocks", "1000"], lambda: stored(store) > 2)
+    assert "ringside run --resume" in said
 
 
 def test_ctrl_c_in_a_load_of_a_server_that_ignores_sigterm(runs: Path) -> None:
@@ -230,27 +214,13 @@ def test_ctrl_c_in_a_load_of_a_server_that_ignores_sigterm(runs: Path) -> None:
         """The load has begun: its server has worked for a while."""
         return any(cpu_ticks(pid) > 30 for pid in processes_of(runs))
 
-    def attempt() -> float:
-        took_s, complaint = interrupted([*RINGSIDE, "run", "serve"], has_connections)
-        assert "ringside run --resume" in complaint
-        check_nothing_is_left(runs)
-        return took_s
-
-    within_two_seconds(attempt)
+    assert "ringside run --resume" in ends_soon(runs, ["serve"], has_connections)
 
 
 def test_ctrl_c_in_a_build(runs: Path, add_fake: Add, add_experiment: Add) -> None:
     add_fake("built")
-    manifest = runs / "contenders" / "built" / "contender.toml"
-    build = '[[build]]\ncommand = ["sh", "-c", "sleep 600; true"]\n\n[workload.ring]'
-    manifest.write_text(manifest.read_text().replace("[workload.ring]", build))
+    add_build(runs / "contenders" / "built", "sh", "-c", "sleep 600; true")
     add_experiment("built", "built", blocks=1)
-
-    def attempt() -> float:
-        took_s, _ = interrupted([*RINGSIDE, "run", "built"], lambda: len(processes_of(runs)) > 1)
-        check_nothing_is_left(runs)
-        # What was built in part counts for nothing.
-        assert not list((runs / ".ringside" / "builds").glob("built-*/.built"))
-        return took_s
-
-    within_two_seconds(attempt)
+    ends_soon(runs, ["built"], lambda: len(processes_of(runs)) > 1)
+    # What was built in part counts for nothing.
+    assert not list((runs / ".ringside" / "builds").glob("built-*/.built"))

@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import signal
 import stat
-import subprocess
 import sys
 import tempfile
 import threading
@@ -18,12 +17,12 @@ import msgspec
 import pytest
 
 from ringside.measure.host import Executor
-from ringside.probe.process import Probe, find_probe
+from ringside.probe.process import Probe
 from ringside.probe.protocol import TrialMessage, TrialRequest
 from tests.support.attacks import both_ways, has_own_namespaces, last, request
 from tests.support.ordinary_user import as_ordinary_user
 from tests.support.ordinary_user import readable_probe as readable_probe  # a fixture
-from tests.support.processes import is_over, own_probes
+from tests.support.processes import own_probes
 
 
 def program(script: str, temporary: Path, namespaces: str = "auto") -> TrialRequest:
@@ -76,42 +75,6 @@ def test_what_is_left_in_the_temporary_folder(tmp_path: Path, namespaces: str) -
     (outside / "kept").touch()
     assert left(LEAVES.format(outside=str(outside)), temporary, namespaces) == 5
     assert os.listdir(outside) == ["kept"]
-
-
-@both_ways
-def test_a_program_that_cleans_up(tmp_path: Path, namespaces: str) -> None:
-    uses = """
-import shutil, tempfile
-with tempfile.TemporaryDirectory() as folder, tempfile.NamedTemporaryFile(dir="/dev/shm") as file:
-    assert folder.startswith(os.environ["TMPDIR"] + "/")
-    file.write(bytes(64 << 20))
-    os.mkfifo(folder + "/fifo")
-assert len(os.environ["TMPDIR"]) == len({temporary!r}) + len("/ringside-tmp-123456")
-"""
-    assert left(uses.format(temporary=str(tmp_path)), tmp_path, namespaces) == 0
-
-
-DEEP = """
-os.chdir(os.environ["TMPDIR"])
-for _ in range(2000):
-    os.mkdir("a-name-of-some-length")
-    os.chdir("a-name-of-some-length")
-"""
-
-
-def test_a_tree_deeper_than_a_path(tmp_path: Path) -> None:
-    assert left(DEEP, tmp_path) == 2000
-
-
-@pytest.mark.parametrize("how", ["os.rmdir", "lambda place: os.rename(place, place + '-moved')"])
-def test_a_temporary_folder_that_its_program_takes_away(how: str, tmp_path: Path) -> None:
-    executor = Executor()
-    away = f"({how})(os.environ['TMPDIR'])"
-    assert last(executor.trial(program(away, tmp_path))).left_files == 1
-    again = last(executor.trial(program("open(os.environ['TMPDIR'] + '/file', 'w')", tmp_path)))
-    assert (again.outcome, again.left_files) == ("ok", 1)
-    executor.probe.close()
-    assert [name.partition("-moved")[1] for name in os.listdir(tmp_path)] in ([], ["-moved"])
 
 
 SHARES = """
@@ -185,16 +148,6 @@ def test_files_that_were_there_before_are_inputs(tmp_path: Path) -> None:
     assert abs(final.unmapped_bytes - (30 << 20)) < 2 << 20
 
 
-def test_memory_in_files_that_are_closed(tmp_path: Path) -> None:
-    hides = HIDES.replace("places", "[place]").replace("time.sleep", "os.close(place); time.sleep")
-    opens = "place = os.open('/dev/shm/hidden', os.O_CREAT | os.O_RDWR)\n"
-    messages = carried_out(opens + hides, tmp_path)
-    if not has_own_namespaces(messages):
-        Path("/dev/shm/hidden").unlink()
-        pytest.skip("no namespaces can be made here")
-    assert abs((last(messages).unmapped_bytes or 0) - (30 << 20)) < 2 << 20
-
-
 def test_memory_in_files_while_others_free_theirs(tmp_path: Path) -> None:
     """The host's shared memory is less at the end of the trial than it was before."""
     hides = "time.sleep(1)\nplaces = [os.open('/dev/shm', os.O_TMPFILE | os.O_RDWR)]\n" + HIDES
@@ -228,18 +181,7 @@ def test_a_temporary_folder_that_cannot_be_made(tmp_path: Path) -> None:
 
 @both_ways
 def test_a_probe_that_is_killed(tmp_path: Path, namespaces: str) -> None:
-    """The driver has its folder removed, or else the next probe of another driver."""
-    script = "open(os.environ['TMPDIR'] + '/file', 'w'); time.sleep(60)"
-    waits = program(script, tmp_path, namespaces)
-    process = subprocess.Popen([find_probe()], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    assert process.stdin
-    process.stdin.write(waits.encode() + b"\n")
-    process.stdin.flush()
-    assert is_over(lambda: any(tmp_path.glob("ringside-tmp-*/file")))
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
-    assert left("pass", tmp_path, namespaces) == 0
-
+    """Its driver has the folder removed."""
     before = own_probes()
     probe = Probe()
     assert last(probe.trial(program("pass", tmp_path, namespaces))).outcome == "ok"

@@ -92,11 +92,6 @@ class Observer(Listener):
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "s.sqlite")
-
-
-@pytest.fixture
 def run(store: Store) -> Run:
     return store.begin_run("x", SEED, {}, {}, {})
 

@@ -21,7 +21,7 @@ from ringside.workloads import workload
 from ringside.workloads.ring import RING
 from tests.support import ROOT
 from tests.support.cases import cases
-from tests.support.fake_contenders import change_workload, write_fake
+from tests.support.fake_contenders import Add, change_workload, write_fake
 from tests.support.points import point
 
 LEVELS = st.lists(st.integers(2, 1000), min_size=1, max_size=4, unique=True)
@@ -199,8 +199,6 @@ def test_engines_reach_servers_that_listen_where_they_are_told() -> None:
 
 
 # --- what the command line chooses ---
-
-Add = Callable[..., None]
 
 
 @pytest.fixture

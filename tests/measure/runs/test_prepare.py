@@ -30,7 +30,7 @@ from ringside.probe.protocol import TrialMessage, TrialRequest
 from ringside.store import Store
 from ringside.store.plans import PlannedContender, Selection, read_plan
 from tests.support.cases import cases
-from tests.support.fake_contenders import PYTHON, change_workload
+from tests.support.fake_contenders import PYTHON, Add, add_build, change_workload
 from tests.support.fake_runs import (
     FakeExecutor,
     Quiet,
@@ -44,8 +44,6 @@ from tests.support.fake_runs import (
 )
 from tests.support.runs import experiment as own_experiment
 from tests.support.runs import make_run
-
-Add = Callable[..., None]
 
 
 @pytest.fixture
@@ -298,8 +296,7 @@ def test_a_run_without_a_seed_gets_one(prepare: Prepare, workplace: Path) -> Non
 def test_a_build_that_failed_keeps_its_receipt_and_the_end_of_its_log(
     prepare: Prepare, workplace: Path
 ) -> None:
-    script = "seq 1 9999; exit 3"
-    append(workplace, "two", f'\n[[build]]\ncommand = ["sh", "-c", "{script}"]\n')
+    add_build(workplace / "contenders" / "two", "sh", "-c", "seq 1 9999; exit 3")
     prepared = prepare("pair")
     two = prepared.contenders["two"]
     assert isinstance(two, Unavailable)

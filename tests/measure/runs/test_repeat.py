@@ -21,6 +21,7 @@ from ringside.model.catalogue import Unavailable
 from ringside.model.design import Cell
 from ringside.model.results import Outcome, Run, Trial
 from ringside.probe.protocol import Limits, TrialRequest
+from tests.support.fake_contenders import add_build
 from tests.support.fake_runs import FakeExecutor, Quiet, Started, argument, conduct, start
 
 
@@ -104,8 +105,7 @@ def test_a_contender_that_is_another_by_now(started: Started, workplace: Path) -
 
 def test_a_contender_that_cannot_be_prepared(started: Started, workplace: Path) -> None:
     _, _, run = started(FakeExecutor())
-    manifest = workplace / "contenders" / "one" / "contender.toml"
-    manifest.write_text(manifest.read_text() + '\n[[build]]\ncommand = ["false"]\n', encoding="utf-8")
+    add_build(workplace / "contenders" / "one", "false")
     unavailable = again(run, [], "one")
     assert isinstance(unavailable, Unavailable)
     assert unavailable.reason == "cannot be built: `false` ended with 1"

@@ -174,12 +174,6 @@ def test_the_time_of_a_run_is_not_over_before_its_fewest_timed_blocks(
 # --- all decided ---
 
 
-def test_a_clear_difference_is_decided_at_the_first_look() -> None:
-    of = deciding()
-    relays(of, range(1, 41), {"a": 1.0, "b": 2.0}, noise=0.02)
-    assert ends_after(of) == FIRST_LOOK
-
-
 def test_a_wider_margin_is_decided_earlier_and_none_never() -> None:
     ends = []
     for margin in (0.0, 0.05, 0.2):

@@ -19,8 +19,7 @@ from ringside.measure.toolchain.receipts import find_receipt
 from ringside.model.catalogue import Runtime
 from tests.support import ROOT
 from tests.support.cases import cases
-
-Add = Callable[..., None]
+from tests.support.fake_contenders import Add
 
 DEBIAN_12 = """\
      thing | 2:1.24~1 | https://deb.test/debian experimental/main amd64 Packages
@@ -89,13 +88,6 @@ def test_instructions_are_for_a_system_without_such_a_release(policy: Callable[[
     assert packages_of(told)[0] == Package("thing", "bookworm-backports")
     policy(re.sub(r"(?m)^.*2:1\.2.*$", "", DEBIAN_12))
     assert packages_of(told) == ()
-
-
-@pytest.mark.parametrize("name", ["go", "go-sync", "go-workers"])
-def test_debian_12_has_go_in_its_backports(name: str, policy: Callable[[str], None]) -> None:
-    policy(DEBIAN_12.replace("thing", "golang-go"))
-    runtime = Catalogue([ROOT]).contender(name).runtime
-    assert packages_of(runtime) == (Package("golang-go", "bookworm-backports"),)
 
 
 def test_setup_installs_from_that_release(

@@ -1,4 +1,4 @@
-"""The JSON documents of format 2 and the formats of other tools, word by word, of made-up runs: who changes
+"""The JSON documents and the formats of other tools, word by word, of made-up runs: who changes
 one reads here what comes of it. `.venv/bin/python -m tests.render.export.test_documents` writes them anew."""
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import Any
 
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.run_diff import RunDiff, diff
+from ringside.load.document import as_document
 from ringside.model.design import Point
 from ringside.model.results import Outcome
 from ringside.probe.protocol import TrialOutcome
@@ -19,9 +20,11 @@ from ringside.workloads.command import COMMAND
 from tests.support import TESTS
 from tests.support.analyses import MEMORY, Exact, Values, analysis, point, scaled
 from tests.support.executions import HERE, commands, compared, execution, targets
+from tests.support.loads import HTTP, OPEN, STREAM, histogram, http_plan, load_plan, load_result
 from tests.support.stores import CONTENDERS
 
 FILE = TESTS / "golden" / "documents.json"
+WARNING = {"code": "a", "text": "text", "remedy": "remedy"}
 P, Q = point(nodes=10), point(nodes=20)
 
 
@@ -105,6 +108,7 @@ def made() -> dict[str, Any]:
     scan = {("A", point(n=n)): scaled(n / 10) for n in (1, 2)}
     two = (referenced(100.0, 1000), referenced(150.0, 1020))
     failed = run(faster, failed=[("pony", P)], ended=False)
+    fed = load_result(messages=7, requests=0, histograms={"lateness": histogram()}, sequence={"gaps": 1})
     both = run((100.0,) * 7, metrics=["hop_ns", "memory_bytes"], margin=0.01)
     return {
         "a run": documents.document(run(faster, contenders=CONTENDERS)),
@@ -122,6 +126,10 @@ def made() -> dict[str, Any]:
         "load --vs": documents.load_document(
             targets(), {"blocks": 7, "seed": 7}, [{"block": 1, "name": "A"}]
         ),
+        "load": as_document(
+            HTTP, http_plan(), load_result(**OPEN, errors={"timeout": 5}, warnings=[WARNING])
+        ),
+        "load of streams": as_document(STREAM, load_plan(STREAM), fed),
         "exports": exports(),
         "vs with parameters": documents.vs_document(commands(scan), {})["commands"],
     }

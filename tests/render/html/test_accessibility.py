@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from ringside.model.design import Experiment
 from ringside.render.plots.charts import missing
 from ringside.render.site.site import render_pages, write_site
 from ringside.store import Store
-from tests.support.browsers import launched, wait_until_drawn, watched
+from tests.support.browsers import wait_until_drawn, watched
 from tests.support.live_pages import serving
 from tests.support.runs import experiment, make_run
 
@@ -44,12 +44,6 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
     runs = [make_run(store, of, **options).id for of, options in PARTS]
     store.close()
     return path, runs
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with launched() as started:
-        yield started
 
 
 def violations(page: Page) -> list[str]:
@@ -84,18 +78,6 @@ def look(
 
 def assert_none(wrong: list[str]) -> None:
     assert not wrong, "\n".join(wrong)
-
-
-def test_the_check_finds_what_is_wrong(browser: Browser, tmp_path: Path) -> None:
-    """A picture without a text, and grey on grey."""
-    (tmp_path / "bad.html").write_text(
-        '<!doctype html><html lang="en"><title>x</title><main><h1>x</h1><img src="data:,">'
-        '<p style="color: #999; background: #aaa">grey</p></main>',
-        encoding="utf-8",
-    )
-    wrong = "\n".join(look(browser, {"bad": (tmp_path / "bad.html").as_uri()}, "file://"))
-    assert "bad, light: image-alt (critical" in wrong
-    assert "bad, dark: color-contrast (serious" in wrong
 
 
 @pytest.mark.integration

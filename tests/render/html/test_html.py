@@ -382,11 +382,6 @@ def test_the_overview_ranks_and_tints_inside_the_class_of_the_baseline(without_v
 SMALL = experiment(contenders=("erlang", "go"), factors={"nodes": 100, "messages": 100}, blocks=7)
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "runs.sqlite")
-
-
 def html(store: Store, *runs: Run) -> str:
     return render_pages([analysis_of(store, run) for run in runs])
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import csv
 import io
 import itertools
+import statistics
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from ringside.analysis.run import analysis_of
 from ringside.render.plots.charts import charts_with_stems, missing
 from ringside.render.site.site import render_pages
 from ringside.store import Store
-from tests.support.browsers import PATIENCE_MS, launched, wait_until_drawn, watched
+from tests.support.browsers import PATIENCE_MS, wait_until_drawn, watched
 from tests.support.runs import experiment, make_run
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason="the `report` extra is not installed")
@@ -24,12 +25,6 @@ expect.set_options(timeout=PATIENCE_MS)
 
 PHONE: ViewportSize = {"width": 390, "height": 844}
 SHEET: ViewportSize = {"width": 718, "height": 1000}  # an A4 page between its margins
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with launched() as started:
-        yield started
 
 
 @pytest.fixture(scope="module")
@@ -217,10 +212,7 @@ def test_a_phone_in_the_dark(browser: Browser, report: Path) -> None:
     with watched(browser, faults, report.as_uri(), **options) as page:
         page.set_viewport_size(PHONE)
         page.goto(report.as_uri())
-        paper, ink = (
-            page.evaluate(f"getComputedStyle(document.body).{name}") for name in ("backgroundColor", "color")
-        )
-        assert brightness(paper) < 60 < 180 < brightness(ink)
+        assert is_dark(page)
         assert sideways(page) <= 0
         # A claim is read from top to bottom: all of its fields are there.
         cells = page.locator("table.stacked tbody tr").first.locator("td")
@@ -229,10 +221,16 @@ def test_a_phone_in_the_dark(browser: Browser, report: Path) -> None:
     assert faults == []
 
 
+def is_dark(page: Page) -> bool:
+    paper, ink = (
+        page.evaluate(f"getComputedStyle(document.body).{name}") for name in ("backgroundColor", "color")
+    )
+    return brightness(paper) < 60 < 180 < brightness(ink)
+
+
 def brightness(colour: str) -> float:
     """Of `rgb(20, 23, 27)` the mean, from 0 to 255."""
-    numbers = [float(part) for part in colour.strip("rgba()").split(",")[:3]]
-    return sum(numbers) / 3
+    return statistics.fmean(float(part) for part in colour.strip("rgba()").split(",")[:3])
 
 
 def test_nothing_went_wrong_and_no_request_left_the_page(drawn: Page, faults: list[str]) -> None:

@@ -30,13 +30,17 @@ ATOM = "{http://www.w3.org/2005/Atom}"
 
 
 class Links(HTMLParser):
+    """Where a page's elements lead, and what in it can be led to."""
+
     def __init__(self, text: str) -> None:
         super().__init__()
         self.targets: list[str] = []
+        self.ids: list[str] = []
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.targets += [value for name, value in attrs if name in ("href", "src") and value]
+        self.ids += [value for name, value in attrs if name == "id" and value]
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from ringside.analysis.answers import NOT_WARM, WAITING, WEAK_FLOOR
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import overview
 from ringside.model.catalogue import ContenderClass
-from ringside.model.design import Cell, NoFloor, Point
+from ringside.model.design import Cell, Point
 from ringside.model.results import Outcome, Trial
 from ringside.render.export.documents import document
 from ringside.render.site import post, site
@@ -28,7 +28,7 @@ from ringside.render.text.answers import answers, pair_sentence, short_answer
 from ringside.render.text.diagnostics import words
 from ringside.render.text.words import reserve
 from tests.support import TESTS
-from tests.support.analyses import HOP, MEMORY, Exact, Values, analyse, analysis, planned, point, scaled
+from tests.support.analyses import HOP, Exact, Values, analyse, analysis, planned, point, scaled
 from tests.support.cases import cases
 from tests.support.simulated import contradictions, simulated
 
@@ -125,30 +125,6 @@ def test_who_failed_in_most_blocks_is_not_the_best() -> None:
     cell = overview([found]).columns[0].cell("go")
     assert cell
     assert (cell.ratio, cell.is_best, cell.outcome) == (None, False, Outcome.CRASHED)
-
-
-def test_a_floor_that_is_beaten_says_what_it_is_not() -> None:
-    """In the words of the metric, or that `limit` is written for time. One that is better says nothing."""
-
-    class Late(Exact):
-        metrics = (dataclasses.replace(HOP, no_floor=NoFloor("limit has one timer for all")), MEMORY)
-
-    def answer(metric: str, floor: float) -> str:
-        values = {"python-threads": 100.0, "go": 150.0, "limit": floor}
-        figures = {(name, P): {metric: scaled(value)} for name, value in values.items()}
-        run = analysis(figures, measurement=Late(), metrics=[metric], floor="limit")
-        assert not {each.code for each in run.diagnostics} & {"faster-than-floor"}
-        remedies = [words(each)[1] for each in run.diagnostics if each.code == "beyond-floor"]
-        return "; ".join((text(run), *remedies))
-
-    beaten = "; not certain, since the reference program is no better"
-    reasons = {
-        "hop_ns": "limit has one timer for all",
-        "memory_bytes": "limit is written for the time of the whole work, not for this",
-    }
-    for metric, reason in reasons.items():
-        assert all(part in answer(metric, 120.0) for part in (beaten, reason))
-        assert "not certain" not in answer(metric, 50.0)
 
 
 class Waiting(Exact):

@@ -4,20 +4,18 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable
-
-import pytest
+from collections.abc import Callable, Iterable, Mapping
 
 from ringside.analysis.distributions import WarmUp
 from ringside.analysis.published import ThenAndNow, ThenAndNowRow
 from ringside.analysis.run import RunAnalysis
-from ringside.analysis.run_diff import diff
 from ringside.analysis.scaling import Outlook
 from ringside.model.catalogue import Published
 from ringside.model.design import Cell, Metric
 from ringside.model.results import Interval
 from ringside.render.text import markdown, paired
 from ringside.render.text.cells import TableData, brief
+from ringside.render.text.changes import change_table, diff_tables, run_table
 from ringside.render.text.contenders import contender_table
 from ringside.render.text.tables import (
     breakdown_table,
@@ -28,10 +26,10 @@ from ringside.render.text.tables import (
     tables,
     warm_up_table,
 )
-from ringside.render.text.tables import outlook as describe_outlook
 from ringside.stats.series import SeriesKind
 from ringside.store.plans import PlannedContender
 from ringside.workloads.base import ScalingLaw, Slope
+from tests.render.text.test_changes import COMPARED, HISTORIES
 from tests.render.text.test_paired import PAIRS, SCAN, THREE
 from tests.support import TESTS
 from tests.support.analyses import (
@@ -48,11 +46,11 @@ from tests.support.analyses import (
     with_figures,
 )
 from tests.support.executions import targets
-from tests.support.tables import column
 
 FILE = TESTS / "golden" / "tables.txt"
 P, Q = point(nodes=10), point(nodes=20)
 MIB = 1 << 20
+GAINS = {"half": 0.5, "none": 0.0}
 NOW = Interval(25.0, 20.0, 30.0, 7)
 
 
@@ -189,13 +187,33 @@ def contenders() -> Iterable[TableData]:
     )
 
 
-def over_cores(*levels: int, cpus: int = 2) -> RunAnalysis:
+def over_cores(*levels: int, cpus: int = 2, shares: Mapping[str, float] = GAINS) -> RunAnalysis:
     """`half` loses half of each core beyond the first; `none` gains nothing."""
-    values = {}
-    for cores in levels:
-        values["half", point(cores=cores)] = {"cpu_s": scaled(12 / (0.5 + cores / 2))}
-        values["none", point(cores=cores)] = {"cpu_s": scaled(12)}
+    values = {
+        (name, point(cores=cores)): {"cpu_s": scaled(12 / (1 + share * (cores - 1)))}
+        for cores in levels
+        for name, share in shares.items()
+    }
     return analysis(values, measurement=Scaled(), host={"cpus_usable": list(range(cpus))})
+
+
+OUTLOOKS = (
+    (Outlook.NO_GAIN, None),
+    (Outlook.SLOWER_BEYOND, (12.4, 15.6)),
+    (Outlook.SLOWER_BEYOND, (14.6, 15.4)),
+    (Outlook.GAINS_UP_TO, (41.7, 63.7)),
+    (Outlook.NEVER_MORE_THAN, (33.3, 40.1)),
+    *((outlook, None) for outlook in (Outlook.NO_LIMIT, Outlook.NO_LAW, Outlook.NOT_CLEAR)),
+)
+
+
+def outlooks() -> Iterable[TableData]:
+    """What the law says of more cores, with the ends of its interval."""
+    run = over_cores(1, 2, 4, 8)
+    (scaling,) = run.cores_scaling
+    rows = (dataclasses.replace(scaling.rows[0], outlook=each, outlook_ends=ends) for each, ends in OUTLOOKS)
+    made = dataclasses.replace(scaling, rows=tuple(rows))
+    return scaling_tables(with_figures(run, cores_scaling=(made,)))
 
 
 def gains() -> RunAnalysis:
@@ -252,6 +270,8 @@ TABLES: dict[str, Callable[[], Iterable[TableData | None]]] = {
     "nothing published": lambda: published_tables(ring()),
     "contenders": contenders,
     "two numbers of cores": lambda: scaling_tables(over_cores(1, 2)),
+    "three numbers of cores": lambda: scaling_tables(over_cores(1, 2, 4, shares={"half": 0.5})),
+    "outlooks on more cores": outlooks,
     "a larger machine": lambda: scaling_tables(over_cores(1, 2, cpus=8)),
     "more than cores can give": lambda: scaling_tables(gains()),
     "commands": lambda: [paired.table(THREE), brief(paired.table(THREE))],
@@ -259,6 +279,8 @@ TABLES: dict[str, Callable[[], Iterable[TableData | None]]] = {
     "a scan of two commands": lambda: [paired.table(PAIRS)],
     "servers": lambda: [paired.table(targets()), paired.table(targets(messages=5))],
     "growth": lambda: scaling_tables(growth()),
+    "two runs": lambda: (table for both in COMPARED for table in diff_tables(both)),
+    "histories": lambda: (run_table(HISTORIES[0]), *map(change_table, HISTORIES)),
 }
 
 
@@ -292,46 +314,6 @@ def test_tables_read_as_they_did() -> None:
     assert text().splitlines() == FILE.read_text(encoding="utf-8").splitlines(), hint
 
 
-def test_three_numbers_of_cores_are_fitted_with_a_caution() -> None:
-    (table,) = scaling_tables(over_cores(1, 2, 4))
-    assert table.columns[3:] == ("efficiency", "contention", "coherency", "best cores", "by the law")
-    assert column(table, "efficiency") == ["62 %", "25 %"]
-    assert column(table, "by the law")[1] == "gains almost nothing from more cores"
-    assert table.notes == (
-        "Three numbers of cores fit a law with three parameters exactly: nothing is left to check it.",
-    )
-
-
-@pytest.mark.parametrize(
-    ("outlook", "ends", "text"),
-    [
-        (Outlook.NO_GAIN, None, "gains almost nothing from more cores"),
-        (Outlook.SLOWER_BEYOND, (12.4, 15.6), "gets slower beyond 12 to 16 cores"),
-        (Outlook.SLOWER_BEYOND, (14.6, 15.4), "gets slower beyond 15 cores"),
-        (
-            Outlook.GAINS_UP_TO,
-            (41.7, 63.7),
-            "still gains at 8; by the law up to 42 to 64 cores (not measured)",
-        ),
-        (
-            Outlook.NEVER_MORE_THAN,
-            (33.3, 40.1),
-            "still gains at 8; by the law at most 33 to 40× (not measured)",
-        ),
-        (Outlook.NO_LIMIT, None, "no limit visible up to 8 cores"),
-        (Outlook.NO_LAW, None, "the law does not fit; nothing is known beyond 8 cores"),
-        (Outlook.NOT_CLEAR, None, "intervals too wide to say"),
-    ],
-)
-def test_what_the_law_says_of_more_cores(
-    outlook: Outlook, ends: tuple[float, float] | None, text: str
-) -> None:
-    row = over_cores(1, 2, 4, 8).cores_scaling[0].rows[0]
-    assert row.fit is not None
-    assert describe_outlook(dataclasses.replace(row, outlook=outlook, outlook_ends=ends)) == text
-    assert describe_outlook(dataclasses.replace(row, fit=None)) == ""
-
-
 def test_a_run_that_was_interrupted_has_no_verdicts() -> None:
     values = {("erlang", P): {"hop_ns": scaled(100.0)}, ("go", P): {"hop_ns": scaled(50.0)}}
     text = markdown.render(analysis(values, ended=False))
@@ -350,10 +332,8 @@ def test_hostile_text_is_text_and_keeps_tables_whole() -> None:
 
 
 def test_two_runs() -> None:
-    run, other = (analysis({("go", P): {"hop_ns": scaled(1.0)}}) for _ in range(2))
-    other.run = dataclasses.replace(other.run, id="run-2")
-    text = markdown.render_diff(diff(run, other))
-    assert "| go | 1.00 (0.96–1.04) | no verdict possible | 1.00 ns | 1.00 ns |" in text
+    text = markdown.render_diff(COMPARED[2])
+    assert "| no verdict possible | 200 ns " in text
     assert "**Warning:** Too few reference computations show" in text
 
 
