@@ -13,7 +13,7 @@ from ringside.cluster import session as connection
 from ringside.cluster.machines import GroupEngines, Machines
 from ringside.cluster.session import GroupPlacement, Node
 from ringside.errors import ClusterError
-from ringside.probe.process import find_probe
+from ringside.probe.process import TRIALS, find_probe
 from tests.support.fake_cluster import FakeSession, node, pretend
 
 MakeSession = Callable[..., FakeSession]
@@ -226,7 +226,7 @@ def test_a_probe_that_does_not_start_on_a_node_is_replaced_by_its_own(
     # As one of another architecture.
     other = program(tmp_path / "bin" / "ringside-probe", "exit 126")
     monkeypatch.setattr(connection, "uploaded", lambda path: other)
-    assert connection.uploaded_probe().path == find_probe(loads=False)
+    assert connection.uploaded_probe().path == find_probe(TRIALS)
     own = program(tmp_path / "own", f'exec {find_probe()} "$@"')
     monkeypatch.setattr(connection, "uploaded", lambda path: own)
     assert connection.uploaded_probe().path == str(own)

@@ -12,7 +12,7 @@ import pytest
 
 from ringside.errors import ProbeError
 from ringside.probe import kernel, process, protocol
-from ringside.probe.process import Probe, find_probe
+from ringside.probe.process import PLAIN, TRIALS, WHOLE, Probe, find_probe, program_for
 from tests.support import probes
 
 PHASE = '{"type":"phase","t_ns":1,"name":"relay","ns":7}'
@@ -283,12 +283,12 @@ def test_the_probe_is_looked_for_where_the_environment_says_then_beside_python_t
     for folder in (elsewhere, python.parent):
         folder.mkdir()
         (folder / "ringside-probe").touch(mode=0o755)
-        assert find_probe() == find_probe(loads=False) == str(folder / "ringside-probe")
+        assert find_probe() == find_probe(TRIALS) == str(folder / "ringside-probe")
     monkeypatch.setenv("RINGSIDE_PROBE", "/my/probe")
     assert find_probe() == "/my/probe"
 
 
-def test_the_small_probe_carries_out_trials_and_the_other_is_built_for_the_first_load(
+def test_the_smallest_probe_that_can_carries_a_request_out_and_others_are_built_when_they_are_needed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """As `scripts/setup --later` leaves them: beside Python only the one for trials without loads."""
@@ -298,7 +298,7 @@ def test_the_small_probe_carries_out_trials_and_the_other_is_built_for_the_first
     (tmp_path / "lines").write_text(f"{probes.STARTED}\n{probes.OUTCOME}\n")
     small = Path(probes.script(tmp_path, "say lines")).rename(programs / "ringside-probe-trial")
     whole = Path(probes.script(tmp_path, "say lines")).rename(tmp_path / "whole")
-    (scripts / "probe").write_text(f"#!/bin/sh\ncp '{whole}' '{programs}/ringside-probe'\n")
+    (scripts / "probe").write_text(f"#!/bin/sh\ncp '{whole}' '{programs}'/$1\n")
     (scripts / "probe").chmod(0o755)
     monkeypatch.setattr("sys.executable", str(programs / "python"))
     monkeypatch.delenv("RINGSIDE_PROBE", raising=False)
@@ -306,10 +306,32 @@ def test_the_small_probe_carries_out_trials_and_the_other_is_built_for_the_first
     probe.trial(probes.TRIAL)
     assert probe.path == str(small)
     assert not capfd.readouterr().err
-    service = msgspec.structs.replace(
-        probes.TRIAL, service=protocol.Service(1, 0, steps=(protocol.Step("all", ()),))
+    plain = protocol.LoadPlan("http", expect=protocol.ExpectedReply(matches="x"))
+    loads = (
+        (PLAIN, (plain, protocol.LoadPlan("stream"), protocol.LoadPlan("tcp"))),
+        (WHOLE, (plain, msgspec.structs.replace(plain, tls=protocol.Tls("localhost")))),
+        (WHOLE, (plain,)),
     )
-    for request in (service, probes.TRIAL):
-        probe.trial(request)
-        assert probe.path == str(programs / "ringside-probe")
-    assert capfd.readouterr().err == "ringside: building the load engine, once: about a minute\n"
+    for program, plans in loads:
+        step = protocol.Step("all", tuple(protocol.NamedLoad("load", plan) for plan in plans))
+        service = protocol.Service(1, 0, steps=(step,))
+        for request in (msgspec.structs.replace(probes.TRIAL, service=service), probes.TRIAL):
+            probe.trial(request)
+            assert probe.path == str(programs / program)
+    built = "ringside: building the load engine, once: about"
+    assert capfd.readouterr().err == f"{built} 30 s\n{built} 60 s\n"
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        protocol.LoadPlan("http", tls=protocol.Tls("localhost")),
+        protocol.LoadPlan("http", http2=protocol.Http2(1)),
+        protocol.LoadPlan("http", tunnel=protocol.Tunnel("localhost:1")),
+        protocol.LoadPlan("ws"),
+        protocol.LoadPlan("stream", stream=protocol.StreamMessages(framing="message")),
+    ],
+)
+def test_a_load_of_more_than_http_1_is_for_the_whole_probe(plan: protocol.LoadPlan) -> None:
+    assert program_for(protocol.LoadPlan("http")) == PLAIN
+    assert program_for(protocol.LoadPlan("http"), plan) == WHOLE

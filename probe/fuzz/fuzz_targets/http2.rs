@@ -4,8 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use engine::load::plan::Http2Plan;
-use engine::load::transport::http2::{Arrived, Http2};
-use engine::load::transport::request::{Http2Request, Http2Requests};
+use engine::load::transport::http2::{Arrived, Http2, Http2Request, Http2Requests};
 use std::rc::Rc;
 
 const REQUESTS: [&[u8]; 2] = [
@@ -82,7 +81,7 @@ fn read<'a>(pieces: impl Iterator<Item = &'a [u8]>, total: usize, behaviour: Beh
                 Arrived::Refused | Arrived::Failed(_) => is_good = false,
             }
             is_open[lane] = false;
-            if behaviour.sends_again && !session.is_over && !session.is_leaving && replies[lane].len() < AGAIN {
+            if behaviour.sends_again && !session.is_over && !session.is_leaving() && replies[lane].len() < AGAIN {
                 replies[lane].push(Reply::default());
                 is_open[lane] = true;
                 session.send(lane, requests[lane % 2].clone());

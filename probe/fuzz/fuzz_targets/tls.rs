@@ -115,7 +115,7 @@ fn after_handshake(first: u8, data: &[u8]) {
         wire.clear();
         server.send_close_notify();
         server.write_tls(&mut wire).expect("to memory");
-        assert!(fed(&mut client, &wire, step, &mut plain, &mut out) && client.ended);
+        assert!(fed(&mut client, &wire, step, &mut plain, &mut out) && client.has_ended());
     }
 }
 

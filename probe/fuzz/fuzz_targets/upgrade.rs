@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use engine::load::error::ErrorKind;
-use engine::load::transport::upgrade::Upgrade;
+use engine::load::transport::websocket::Upgrade;
 
 /// What came after the handshake, as far as it was complete.
 fn read<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Result<Option<Vec<u8>>, ErrorKind> {

@@ -310,7 +310,7 @@ class Executor:
         return tuple(self._usable[-cores:]), tuple(self._usable[:-cores])
 
     def prepare_loads(self) -> None:
-        """Have the probe with the load engine ready, whose first build takes a minute. Raises ProbeError."""
+        """Have a probe with a load engine ready, whose first build takes half a minute. Raises ProbeError."""
         self.probe.need_loads()
 
     def trial(self, request: TrialRequest) -> list[TrialMessage]:

@@ -60,6 +60,10 @@ _LIMITS = {
 }
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _OWN_NAME = "ringside-probe: "
+# The programs; each does what those before it do, and takes longer to build: trials without loads, loads over
+# TCP and HTTP/1.1, which the workloads have, and all loads.
+TRIALS, PLAIN, WHOLE = _PROGRAMS = ("ringside-probe-trial", "ringside-probe-plain", "ringside-probe")
+_BUILD_S = {PLAIN: 30, WHOLE: 60}
 # A shell, or the probe's first process, reports the signal as status 128 + its number.
 _KILLED = (
     "the probe was killed (SIGKILL) by somebody, or by the kernel because memory ran out, which "
@@ -94,9 +98,9 @@ class Probe:
     def __init__(self, path: str | None = None, *, grace_s: float = _WATCHDOG_GRACE_S) -> None:
         """`path`: the program, found if left out. `grace_s`: how long it may take beyond the limits of a
         request before it counts as hung. Raises ProbeError unless it starts and speaks this protocol."""
-        self.path = path or find_probe(loads=False)
+        self.path = path or find_probe(TRIALS)
         check_probe(self.path)
-        self._has_loads = path is not None
+        self._program = WHOLE if path else TRIALS
         self.interrupted = False
         self._grace_s = grace_s
         self._process: subprocess.Popen[bytes] | None = None
@@ -124,7 +128,7 @@ class Probe:
         extra_s = (service.ready_s + service.idle_s + service.end_s) if service else 0.0
         limit_s = request.limits.wall_s + extra_s
         if service and (service.steps or service.stub):
-            self.need_loads()
+            self.need_loads(*(load.plan for step in service.steps for load in step.loads))
         is_reused = bool(self._idle)
         what = (request.encode(), protocol.trial_message, limit_s, on_tick, on_message)
         carry_out = partial(self._carry_out, *what, keep=True, number=request.number)
@@ -152,8 +156,8 @@ class Probe:
     ) -> list[protocol.EngineMessage]:
         """The messages of a load, the outcome last; `on_message` gets each as it comes. `go`, for an engine's
         part of a load: called when the engine is ready, which starts when it returns. Raises as `trial`."""
-        self.need_loads()
         plan = request.load
+        self.need_loads(plan)
         limit_s = None if plan.duration_s is None else plan.duration_s + plan.timeout_s
         return self._carry_out(
             request.encode(), protocol.engine_message, limit_s, on_message=on_message, go=go
@@ -164,18 +168,21 @@ class Probe:
     ) -> list[protocol.EngineMessage]:
         """Merge the records of several engines that shared a load: the messages that one engine with all
         their threads would have sent at the end, the outcome last. Raises as `trial`."""
-        self.need_loads()
+        self.need_loads(plan)
         request = protocol.MergeRequest(protocol.Merge(plan, len(records)))
         lines = [request.encode(), *map(msgspec.json.encode, records)]
         return self._carry_out(b"\n".join(lines), protocol.engine_message, _MERGE_S)
 
-    def need_loads(self) -> None:
-        """Use the program with the load engine from now on. Raises ProbeError."""
-        if not self._has_loads and (path := find_probe()) != self.path:
+    def need_loads(self, *plans: protocol.LoadPlan) -> None:
+        """Use a program with a load engine that carries these out, from now on. Raises ProbeError."""
+        program = program_for(*plans)
+        if _PROGRAMS.index(program) <= _PROGRAMS.index(self._program):
+            return
+        if (path := find_probe(program)) != self.path:
             self.close()
             check_probe(path)
             self.path = path
-        self._has_loads = True
+        self._program = program
 
     def notify(self, notice: protocol.Notice) -> None:
         """Tell the probe about loads of engines on other machines. Any thread may call this. After the end of
@@ -455,20 +462,23 @@ def _has_outcome(messages: list[Message]) -> bool:
     return bool(messages) and isinstance(messages[-1], protocol.TrialOutcome | protocol.LoadOutcome)
 
 
-def find_probe(*, loads: bool = True) -> str:
-    """The probe's path: RINGSIDE_PROBE, beside this Python, or on PATH. Without `loads`, the program without
-    the load engine if there is one. Raises ProbeError."""
+def program_for(*plans: protocol.LoadPlan) -> str:
+    """The smallest program that carries out these loads."""
+    return PLAIN if all(plan.is_plain for plan in plans) else WHOLE
+
+
+def find_probe(program: str = WHOLE) -> str:
+    """The path of a probe that does what this program does: RINGSIDE_PROBE, the smallest beside this Python,
+    or on PATH. Raises ProbeError."""
     if named := os.environ.get("RINGSIDE_PROBE"):
         return named
     folder = Path(sys.executable).parent
-    whole, trials = folder / "ringside-probe", folder / "ringside-probe-trial"
-    if trials.exists() and not loads:
-        return str(trials)
     build = folder.parents[1] / "scripts" / "probe"
-    if not whole.exists() and trials.exists() and build.exists():
-        print("ringside: building the load engine, once: about a minute", file=sys.stderr)
-        subprocess.run([build], check=False)
-    if path := str(whole) if whole.exists() else shutil.which("ringside-probe"):
+    fit = [folder / name for name in _PROGRAMS[_PROGRAMS.index(program) :]]
+    if not any(path.exists() for path in fit) and (folder / TRIALS).exists() and build.exists():
+        print(f"ringside: building the load engine, once: about {_BUILD_S[program]} s", file=sys.stderr)
+        subprocess.run([build, program], check=False)
+    if path := next((str(path) for path in fit if path.exists()), None) or shutil.which(WHOLE):
         return path
     raise ProbeError("the probe is not installed: run `make setup`, or install the wheel of ringside-probe")
 

@@ -1,10 +1,10 @@
 //! Checks bodies and lines against the expectation of a plan.
 
 use super::error::ErrorKind;
+use super::pattern::Pattern;
 use super::plan::Expect;
-use super::text::{latin1_bytes, latin1_text, whole_pattern, MAX_MESSAGE_BYTES};
+use super::text::{latin1_bytes, latin1_text, MAX_MESSAGE_BYTES};
 use memchr::memmem;
-use regex_lite::Regex;
 use std::fmt;
 use wire::text::{quoted, quoted_bytes};
 use xxhash_rust::xxh3::Xxh3Default;
@@ -15,7 +15,7 @@ pub struct BodyCheck {
     status: Option<u16>,
     equals: Option<Vec<u8>>,
     contains: Option<Vec<u8>>,
-    matches: Option<Regex>,
+    matches: Option<Pattern>,
 }
 
 /// The state of the check of one body.
@@ -89,7 +89,7 @@ impl BodyCheck {
             status: expect.status,
             equals: expect.equals.as_deref().and_then(latin1_bytes),
             contains: expect.contains.as_deref().and_then(latin1_bytes),
-            matches: pattern.and_then(|text| whole_pattern(text).ok()),
+            matches: pattern.and_then(|text| Pattern::new(text).ok()),
         }
     }
 
@@ -166,11 +166,7 @@ impl BodyCheck {
         }
         let expected = match (&self.equals, &self.matches, &self.contains) {
             (Some(equals), ..) => quoted_bytes(equals),
-            (None, Some(pattern), _) => {
-                let pattern = pattern.as_str();
-                let inner = pattern.strip_prefix("^(?:").and_then(|rest| rest.strip_suffix(")$"));
-                format!("what matches {}", quoted(inner.unwrap_or(pattern)))
-            }
+            (None, Some(pattern), _) => format!("what matches {}", quoted(pattern.text())),
             (None, None, Some(contains)) => format!("what contains {}", quoted_bytes(contains)),
             (None, None, None) => "its own text".into(),
         };

@@ -5,8 +5,8 @@ use super::outgoing::Outgoing;
 use super::plan::Plan;
 use super::record::Record;
 use super::request_log::{self, Log};
-use super::shard::{self, ShardConfig};
-use super::transport::{Layered, Layers};
+use super::shard::ShardConfig;
+use super::transport::{self, Layers};
 use crate::io::epoll::Epoll;
 use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
 use serde::{Deserialize, Serialize};
@@ -150,13 +150,7 @@ impl PreparedLoad {
                 let _running = running;
                 prepare_thread(&config.plan.cpus, number)?;
                 let io = Epoll::new(config.connections(), config.plan.stamping())?;
-                match layers {
-                    None => shard::run(config, io),
-                    Some(layers) => {
-                        let io = Layered::new(io, layers, &config);
-                        shard::run(config, io)
-                    }
-                }
+                transport::run(config, io, layers)
             })?);
             engine.lives.push(live);
         }

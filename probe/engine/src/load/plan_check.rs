@@ -1,9 +1,10 @@
 //! Whether a plan is possible: its limits, and which of its keys go together.
 
 use super::http_request::{pieces, RequestPlan};
+use super::pattern::Pattern;
 use super::plan::{Framing, PacingPlan, Plan, Protocol, StreamPlan};
 use super::service_times::MAX_SENT;
-use super::text::{latin1_bytes, whole_pattern, MAX_MESSAGE_BYTES};
+use super::text::{latin1_bytes, MAX_MESSAGE_BYTES};
 use rustix::net::SocketAddrUnix;
 
 /// The source ports of one address are exhausted long before.
@@ -35,6 +36,7 @@ macro_rules! refuse {
 impl Plan {
     /// Checks the plan; the error is one line.
     pub fn check(&self) -> Result<(), String> {
+        self.check_build()?;
         let unix = self.unix.as_deref();
         refuse!(self.addresses.is_empty() == unix.is_none(), "addresses: name at least one, or `unix`");
         refuse!(unix.is_some_and(|path| SocketAddrUnix::new(path).is_err()), "unix: no path of a socket");
@@ -100,7 +102,7 @@ impl Plan {
         if let Some(text) = &self.expect.matches {
             let others = texts.into_iter().any(Option::is_some);
             refuse!(others, "expect: `matches` stands alone, without equals and contains");
-            whole_pattern(text).map_err(|why| format!("load: expect: matches: {why}"))?;
+            Pattern::new(text).map_err(|why| format!("load: expect: matches: {why}"))?;
         }
         Ok(())
     }
@@ -112,6 +114,20 @@ impl Plan {
         let is_wrong = self.keeps_service_times() && (!is_bounded || self.http2.is_some());
         let what = "service times by request";
         refuse!(is_wrong, "{what}: for HTTP/1.1, with `requests` of at most {MAX_SENT}");
+        Ok(())
+    }
+
+    /// A build may leave out what needs many libraries.
+    fn check_build(&self) -> Result<(), String> {
+        for (feature, is_built, is_needed) in [
+            ("tls", cfg!(feature = "tls"), self.tls.is_some()),
+            ("http2", cfg!(feature = "http2"), self.http2.is_some()),
+            ("websocket", cfg!(feature = "websocket"), self.is_websocket()),
+            ("layers", cfg!(feature = "layers"), self.tunnel.is_some()),
+            ("matches", cfg!(feature = "matches"), self.expect.matches.is_some()),
+        ] {
+            refuse!(is_needed && !is_built, "this probe is built without `{feature}`: `ringside-probe` has it");
+        }
         Ok(())
     }
 
@@ -224,4 +240,25 @@ fn positive(key: &str, value: Option<f64>, max: f64) -> Result<(), String> {
         refuse!(!is_possible, "{key}: {value} is not in the range 0 < x ≤ {max}");
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_build_refuses_what_it_leaves_out() {
+        for (feature, is_built, keys) in [
+            ("tls", cfg!(feature = "tls"), r#""protocol": "http", "tls": {"server_name": "h"}"#),
+            ("http2", cfg!(feature = "http2"), r#""protocol": "http", "http2": {"streams": 2}"#),
+            ("websocket", cfg!(feature = "websocket"), r#""protocol": "ws", "line": "x""#),
+            ("layers", cfg!(feature = "layers"), r#""protocol": "http", "tunnel": {"authority": "h:1"}"#),
+            ("matches", cfg!(feature = "matches"), r#""protocol": "http", "expect": {"matches": "x"}"#),
+        ] {
+            let common = r#""addresses": ["127.0.0.1:1"], "requests": 1, "request": {"headers": [["Host", "h"]]}"#;
+            let plan: Plan = serde_json::from_str(&format!("{{{common}, {keys}}}")).unwrap();
+            let refusal = format!("load: this probe is built without `{feature}`: `ringside-probe` has it");
+            assert_eq!(plan.check(), if is_built { Ok(()) } else { Err(refusal) });
+        }
+    }
 }

@@ -1,7 +1,5 @@
 //! Texts of a plan that stand for bytes.
 
-use regex_lite::Regex;
-
 /// The limit of a line, of a message of a stream, and of a body that a pattern must match.
 pub const MAX_MESSAGE_BYTES: usize = 64 * 1024;
 
@@ -15,17 +13,6 @@ pub fn latin1_text(bytes: &[u8]) -> String {
     bytes.iter().map(|&byte| char::from(byte)).collect()
 }
 
-/// A pattern of bytes, as characters, that must match the whole; the error in one line.
-pub fn whole_pattern(text: &str) -> Result<Regex, String> {
-    let whole = format!("^(?:{text})$");
-    let regex = Regex::new(&whole);
-    regex.map_err(|error| {
-        let why = error.to_string();
-        let last = why.lines().last().unwrap_or("not a pattern");
-        format!("{text:?}: {}", last.trim_start_matches("error: "))
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -34,14 +21,5 @@ mod tests {
     fn characters_are_bytes() {
         assert_eq!(latin1_bytes("aé\u{ff}"), Some(vec![b'a', 0xe9, 0xff]));
         assert_eq!(latin1_bytes("\u{100}"), None);
-    }
-
-    #[test]
-    fn patterns_match_the_whole() {
-        let pattern = whole_pattern("a|b+").unwrap();
-        assert!(pattern.is_match("bb") && !pattern.is_match("ab"));
-        let error = whole_pattern("a[").unwrap_err();
-        assert!(error.starts_with("\"a[\": ") && error.contains("bracket"), "{error}");
-        assert!(!error.contains('\n'));
     }
 }

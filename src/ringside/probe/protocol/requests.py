@@ -204,6 +204,12 @@ class LoadPlan(Request, frozen=True):
     def is_open_loop(self) -> bool:
         return not isinstance(self.pacing, ClosedLoop)
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing but TCP or HTTP/1.1 is spoken, and with the server itself."""
+        is_websocket = self.protocol == "ws" or self.stream.framing == "message"
+        return not (self.http2 or self.tls or self.tunnel or is_websocket)
+
 
 class LoadRequest(WholeRequest, frozen=True):
     """Drive a load at a running server."""

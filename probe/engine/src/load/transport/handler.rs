@@ -1,13 +1,10 @@
 //! The user of the back-end, on behalf of the load: what arrives goes through the layers to the load, and what that
 //! answers back through them.
 
-use super::http2::{Arrived, Http2, Upload};
 use super::link::{recycled, ConnectionIndex, Links, Sender, Session};
-use super::websocket::{Incoming, WebSocket};
+use super::websocket::WebSocket;
 use super::Fault;
 use crate::io::{Arrival, Ending, Handler, Next, ReplyPart, Slot};
-use crate::load::error::ErrorKind;
-use crate::load::plan::Http2Plan;
 
 pub struct LayeredHandler<'a, H> {
     pub links: &'a mut Links,
@@ -137,35 +134,6 @@ impl<H: Handler> LayeredHandler<'_, H> {
         self.follow(Sender::Bytes, slot, next, out)
     }
 
-    fn begin_http2(
-        &mut self,
-        plan: Http2Plan,
-        number: ConnectionIndex,
-        slot: Slot,
-        out: &mut Vec<u8>,
-    ) -> Result<(), End> {
-        let lanes = plan.streams;
-        let lane = self.links.lane(slot);
-        let link = self.links.get(number).ok_or(End::Closed)?;
-        let chosen = link.tls.as_ref().map(|tls| tls.protocol());
-        if chosen.is_some_and(|protocol| protocol != Some(b"h2")) {
-            return Err(Fault::new(ErrorKind::NoHttp2, "it does not choose HTTP/2").into());
-        }
-        let mut session = Http2::new(plan)?;
-        link.is_open = true;
-        link.attached = vec![false; lanes];
-        link.attached[lane] = true;
-        link.owner = Some(slot);
-        let next = self.handler.connected(slot);
-        self.follow(Sender::Http2(&mut session), slot, next, out)?;
-        for slot in self.links.take_waiting(number) {
-            self.join(Sender::Http2(&mut session), slot, out)?;
-        }
-        let done = self.streams(number, &mut session, Arrival::default(), out);
-        self.links.get(number).ok_or(End::Closed)?.session = Session::Http2(Box::new(session));
-        done
-    }
-
     /// A slot joins a connection that is open.
     pub fn join(&mut self, sender: Sender<'_>, slot: Slot, out: &mut Vec<u8>) -> Result<(), End> {
         let (number, lane) = (self.links.number(slot), self.links.lane(slot));
@@ -177,67 +145,6 @@ impl<H: Handler> LayeredHandler<'_, H> {
         }
         let next = self.handler.joined(slot, is_counted);
         self.follow(sender, slot, next, out)
-    }
-
-    /// What has arrived on streams, to the load. The session is not in its link meanwhile.
-    pub fn streams(
-        &mut self,
-        number: ConnectionIndex,
-        session: &mut Http2,
-        arrival: Arrival,
-        out: &mut Vec<u8>,
-    ) -> Result<(), End> {
-        let first = self.links.slots(number).start;
-        let mut polled = session.poll();
-        while let Some((lane, arrived)) = session.next(&mut polled) {
-            let slot = first + lane;
-            let link = self.links.get(number).ok_or(End::Closed)?;
-            if !link.attached[lane] {
-                session.cancel(lane);
-                continue;
-            }
-            let next = match arrived {
-                Arrived::Head(status) => self.handler.received(slot, ReplyPart::Head(status), arrival),
-                Arrived::Body(bytes) => self.handler.received(slot, ReplyPart::Body(&bytes), arrival),
-                Arrived::End(upload) => {
-                    let is_early = upload == Upload::Unfinished;
-                    let arrival = Arrival { is_early, ..arrival };
-                    self.handler.received(slot, ReplyPart::End, arrival)
-                }
-                Arrived::Refused => {
-                    self.links.detach(slot);
-                    self.handler.ended(slot, Ending::Refused);
-                    Next::Wait
-                }
-                Arrived::Failed(fault) => {
-                    self.links.detach(slot);
-                    self.links.note_fault(&fault);
-                    self.handler.ended(slot, Ending::Failed(fault.kind));
-                    Next::Wait
-                }
-            };
-            self.follow(Sender::Http2(session), slot, next, out)?;
-            let again = session.poll();
-            polled = polled.and(again);
-        }
-        for lane in session.take_begun() {
-            let slot = first + lane;
-            let link = self.links.get(number).ok_or(End::Closed)?;
-            link.sends.push(slot);
-            if let Some(place) = link.held.iter().position(|held| *held == slot) {
-                link.held.swap_remove(place);
-                self.links.note_streams(session.limit());
-                self.handler.released(slot, arrival.stamp_ns);
-            }
-        }
-        self.links.report.window_waits += std::mem::take(&mut session.window_waits);
-        session.take_output(out);
-        polled?;
-        if session.is_over {
-            self.end_all(number, Ending::Finished, Ending::ConnectionDraining);
-            return Err(End::Closed);
-        }
-        Ok(())
     }
 
     /// What the load does next on a slot: the one way of its requests, whose bytes are appended or go to a stream.
@@ -277,40 +184,8 @@ impl<H: Handler> LayeredHandler<'_, H> {
         Ok(())
     }
 
-    /// Bytes of a WebSocket: its handshake, or messages. The session is not in its link meanwhile.
-    fn messages(
-        &mut self,
-        slot: Slot,
-        session: &mut WebSocket,
-        plain: &[u8],
-        arrival: Arrival,
-        out: &mut Vec<u8>,
-    ) -> Result<(), End> {
-        // Parts of other messages may wait to be sent.
-        let is_early = false;
-        let arrival = Arrival { is_early, ..arrival };
-        let mut next = Next::Wait;
-        if session.feed(plain)? {
-            self.links.get(slot).ok_or(End::Closed)?.is_open = true;
-            next = self.handler.connected(slot);
-        }
-        loop {
-            self.follow(Sender::WebSocket(session), slot, next, out)?;
-            next = match session.next(out)? {
-                None => return Ok(()),
-                Some(Incoming::Message(bytes)) => {
-                    self.handler.received(slot, ReplyPart::Message(&bytes), arrival)
-                }
-                Some(Incoming::End) => {
-                    self.end_all(slot, Ending::Ended, Ending::ConnectionFailed);
-                    return Err(End::Closed);
-                }
-            }
-        }
-    }
-
     /// A connection has ended: its slots are told, and those that waited for it.
-    fn end_all(&mut self, number: ConnectionIndex, ending: Ending, waited: Ending) {
+    pub fn end_all(&mut self, number: ConnectionIndex, ending: Ending, waited: Ending) {
         let Some(link) = self.links.take(number) else {
             return;
         };

@@ -1,7 +1,10 @@
 //! HTTP/2 on a connection: requests as streams of it, driven by hand. The library is written for tasks of an executor;
 //! here its wakers only note what there is to look at.
 
-use super::request::Http2Request;
+mod request;
+mod streams;
+
+use super::link::Lane;
 use super::Fault;
 use crate::load::error::ErrorKind;
 use crate::load::http_head::MAX_HEAD_BYTES;
@@ -9,6 +12,7 @@ use crate::load::plan::Http2Plan;
 use bytes::Bytes;
 use h2::client::{Builder, Connection, ResponseFuture, SendRequest};
 use h2::{Reason, RecvStream, SendStream};
+pub use request::{Http2Request, Http2Requests};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
@@ -27,9 +31,6 @@ const LIBRARY_HEAD_BYTES: u32 = 4 * MAX_HEAD_BYTES as u32;
 const FIELD_BYTES: usize = 32;
 /// A connection that wakes itself more often in succession does not come to an end.
 const MAX_POLLS: usize = 1000;
-
-/// The number of a stream among those of its connection that may be open, from 0.
-pub type Lane = usize;
 
 /// What there is to look at: lanes, and the connection itself.
 #[derive(Default)]
@@ -208,8 +209,7 @@ pub struct Http2 {
     /// Lanes whose requests the server has not processed, in the order in which they were to be sent: on the next
     /// connection those that have waited for longest go first.
     turned_away: BTreeMap<u64, Lane>,
-    /// The server takes no more requests on this connection.
-    pub is_leaving: bool,
+    is_leaving: bool,
     /// Whether the server has sent anything.
     has_read: bool,
     /// The connection has ended in good order.
@@ -317,6 +317,11 @@ impl Http2 {
         self.ready().connection = true;
         let is_waiting = self.waiting.iter().any(|(waiting, _)| *waiting == lane);
         !is_waiting && self.opening != Some(lane)
+    }
+
+    /// Whether the server takes no more requests on this connection.
+    pub fn is_leaving(&self) -> bool {
+        self.is_leaving
     }
 
     /// How many streams the server allows.

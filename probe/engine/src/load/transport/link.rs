@@ -1,7 +1,6 @@
 //! The state of the layers of each connection.
 
-use super::http2::{Http2, Lane};
-use super::request::Http2Requests;
+use super::http2::{Http2, Http2Requests};
 use super::tls::{TlsConfig, TlsSession};
 use super::tunnel::{self, Tunnel};
 use super::websocket::{WebSocket, WebSocketPlan};
@@ -28,11 +27,8 @@ impl Layers {
     /// None: the load needs no layer. The error is why it cannot begin.
     pub fn new(plan: &Plan) -> Result<Option<Arc<Layers>>, String> {
         let websocket = WebSocketPlan::new(plan)?;
-        let tls = match &plan.tls {
-            Some(tls) if plan.http2.is_some() => Some(TlsConfig::new(tls, &[b"h2"])?),
-            Some(tls) => Some(TlsConfig::new(tls, &[b"http/1.1"])?),
-            None => None,
-        };
+        let protocol: &[u8] = if plan.http2.is_some() { b"h2" } else { b"http/1.1" };
+        let tls = plan.tls.as_ref().map(|tls| TlsConfig::new(tls, &[protocol])).transpose()?;
         let tunnel = plan.tunnel.as_ref().map(tunnel::request);
         let is_layered = tls.is_some() || websocket.is_some() || plan.http2.is_some();
         let is_needed = is_layered || tunnel.is_some();
@@ -43,6 +39,9 @@ impl Layers {
 
 /// The number of a connection of the back-end. Each has as many slots of the load as it has lanes.
 pub type ConnectionIndex = usize;
+
+/// The number of a stream among those of its connection that may be open, from 0.
+pub type Lane = usize;
 
 /// What speaks on a connection.
 #[derive(Default)]
@@ -71,7 +70,7 @@ impl Link {
 
     /// With TLS: whether the peer has ended what it sends, whatever its socket does.
     pub fn has_ended(&self) -> Option<bool> {
-        self.tls.as_ref().map(|tls| tls.ended)
+        self.tls.as_ref().map(|tls| tls.has_ended())
     }
 }
 

@@ -2,18 +2,19 @@
 //! of a back-end, so that both back-ends have them, and connections without them do not pay.
 
 pub mod handler;
+#[cfg_attr(not(feature = "http2"), path = "../absent/http2.rs")]
 pub mod http2;
 pub mod link;
-pub mod request;
+#[cfg_attr(not(feature = "tls"), path = "../absent/tls.rs")]
 pub mod tls;
 pub mod tunnel;
-pub mod upgrade;
-pub mod verify;
+#[cfg_attr(not(feature = "websocket"), path = "../absent/websocket.rs")]
 pub mod websocket;
 
 use crate::io::{Arrival, Ending, Handler, Io, LayerReport, Next, Slot, Wait};
 use crate::load::error::ErrorKind;
-use crate::load::shard::ShardConfig;
+use crate::load::record::Record;
+use crate::load::shard::{self, ShardConfig};
 use handler::{End, LayeredHandler};
 pub use link::Layers;
 use link::{Links, Sender, Session};
@@ -37,18 +38,24 @@ impl Fault {
     }
 }
 
+/// Runs a shard, with the layers of its load where that has some.
+pub fn run(config: ShardConfig, io: impl Io, layers: Option<Arc<Layers>>) -> io::Result<(Record, u64)> {
+    match layers {
+        None => shard::run(config, io),
+        Some(layers) => {
+            let links = Links::new(layers, &config);
+            shard::run(config, Layered { io, links })
+        }
+    }
+}
+
 /// A back-end with layers above its sockets.
-pub struct Layered<I> {
+struct Layered<I> {
     io: I,
     links: Links,
 }
 
 impl<I: Io> Layered<I> {
-    /// For a shard.
-    pub fn new(io: I, layers: Arc<Layers>, config: &ShardConfig) -> Layered<I> {
-        Layered { io, links: Links::new(layers, config) }
-    }
-
     /// Slots join the connections that are open.
     fn join_waiting(&mut self, handler: &mut impl Handler) {
         if self.links.waiting.is_empty() {
@@ -58,7 +65,7 @@ impl<I: Io> Layered<I> {
             let number = self.links.number(slot);
             match self.links.get(number).map(|link| &link.session) {
                 None => handler.ended(slot, Ending::ConnectionFailed),
-                Some(Session::Http2(session)) if !session.is_leaving => {
+                Some(Session::Http2(session)) if !session.is_leaving() => {
                     self.with_session(number, handler, |above, sender, out| above.join(sender, slot, out));
                 }
                 Some(_) => self.links.waiting.push(slot),

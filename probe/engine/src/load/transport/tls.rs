@@ -1,6 +1,7 @@
 //! TLS of connections: what all of a load have in common, and the session of one.
 
-use super::verify::{is_self_signed, Verifier};
+mod verify;
+
 use super::Fault;
 use crate::load::error::ErrorKind;
 use crate::load::plan::TlsPlan;
@@ -17,6 +18,7 @@ use rustls::{
 use std::io::{BufRead, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
+use verify::{is_self_signed, Verifier};
 
 /// What all sessions of a load have in common.
 pub struct TlsConfig {
@@ -138,8 +140,7 @@ fn system_roots() -> Result<Vec<CertificateDer<'static>>, String> {
 pub struct TlsSession {
     connection: ClientConnection,
     identity: Arc<Identity>,
-    /// The peer has ended the session.
-    pub ended: bool,
+    has_ended: bool,
 }
 
 impl TlsSession {
@@ -148,11 +149,16 @@ impl TlsSession {
         let made = ClientConnection::new(Arc::clone(&config.client), config.name.clone());
         let mut connection = made.map_err(|error| fault(&error))?;
         connection.set_buffer_limit(None);
-        Ok(TlsSession { connection, identity: Arc::clone(&config.identity), ended: false })
+        Ok(TlsSession { connection, identity: Arc::clone(&config.identity), has_ended: false })
     }
 
     pub fn is_handshaking(&self) -> bool {
         self.connection.is_handshaking()
+    }
+
+    /// Whether the peer has ended the session.
+    pub fn has_ended(&self) -> bool {
+        self.has_ended
     }
 
     /// The protocol that the server chose by ALPN.
@@ -177,13 +183,13 @@ impl TlsSession {
 
     /// Decrypts bytes from the socket; what they contain is appended, also where an error follows it.
     pub fn decrypt(&mut self, mut wire: &[u8], plain: &mut Vec<u8>) -> Result<(), Fault> {
-        while !wire.is_empty() && !self.ended {
+        while !wire.is_empty() && !self.has_ended {
             let read = self.connection.read_tls(&mut wire);
             let processed = self.connection.process_new_packets();
             self.drain(plain);
             let state = processed.map_err(|error| self.refusal(&error))?;
-            self.ended |= state.peer_has_closed();
-            if read.map_or(true, |count| count == 0) && !self.ended {
+            self.has_ended |= state.peer_has_closed();
+            if read.map_or(true, |count| count == 0) && !self.has_ended {
                 return Err(Fault::new(ErrorKind::Tls, "more than a session can buffer"));
             }
         }

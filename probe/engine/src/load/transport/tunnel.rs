@@ -1,9 +1,8 @@
 //! The way through a proxy: CONNECT (RFC 9110, section 9.3.6).
 
-use super::upgrade::head_end;
 use super::Fault;
 use crate::load::error::ErrorKind;
-use crate::load::http_head::parse_status;
+use crate::load::http_head::{parse_status, MAX_HEAD_BYTES};
 use crate::load::plan::TunnelPlan;
 
 /// A connection to a proxy that has not led on yet.
@@ -43,6 +42,25 @@ impl Tunnel {
             Some(status) => Err(refused(&format!("the proxy answers {status} to CONNECT"))),
             None => Err(refused("what the proxy sends is not HTTP/1.1")),
         }
+    }
+}
+
+/// Adds bytes to those of a reply that begins with `expected`; the length of its head, once that is complete.
+pub fn head_end(held: &mut Vec<u8>, bytes: &[u8], expected: &[u8]) -> Result<Option<usize>, Fault> {
+    // The first bytes tell, so that a server without end is not read to the limit.
+    let before = held.len();
+    held.extend_from_slice(bytes);
+    let count = held.len().min(expected.len());
+    if held[..count] != expected[..count] {
+        return Err(Fault::new(ErrorKind::Protocol, "its reply is not HTTP/1.1"));
+    }
+    // A head that comes byte by byte is parsed where it can have ended.
+    let from = before.saturating_sub(3);
+    let end = memchr::memmem::find(&held[from..], b"\r\n\r\n");
+    let end = end.map(|end| from + end + 4);
+    match end.filter(|&end| end <= MAX_HEAD_BYTES) {
+        None if held.len() > MAX_HEAD_BYTES => Err(Fault::new(ErrorKind::TooLarge, "its reply has no end")),
+        end => Ok(end),
     }
 }
 

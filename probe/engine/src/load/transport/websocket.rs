@@ -1,11 +1,16 @@
 //! WebSocket (RFC 6455) on a connection: its handshake, then messages.
 
-use super::upgrade::Upgrade;
+mod upgrade;
+
+use super::handler::{End, LayeredHandler};
+use super::link::Sender;
 use super::Fault;
+use crate::io::{Arrival, Ending, Handler, Next, ReplyPart, Slot};
 use crate::load::error::ErrorKind;
 use crate::load::outgoing::Outgoing;
 use crate::load::plan::Plan;
 use crate::load::text::MAX_MESSAGE_BYTES;
+pub use upgrade::Upgrade;
 
 /// Opcodes of frames (RFC 6455, section 5.2).
 const CONTINUATION: u8 = 0;
@@ -118,6 +123,40 @@ impl WebSocket {
             write_frame(if is_text { TEXT } else { BINARY }, bytes, out);
         }
         sends
+    }
+}
+
+impl<H: Handler> LayeredHandler<'_, H> {
+    /// Bytes of a WebSocket: its handshake, or messages. The session is not in its link meanwhile.
+    pub fn messages(
+        &mut self,
+        slot: Slot,
+        session: &mut WebSocket,
+        plain: &[u8],
+        arrival: Arrival,
+        out: &mut Vec<u8>,
+    ) -> Result<(), End> {
+        // Parts of other messages may wait to be sent.
+        let is_early = false;
+        let arrival = Arrival { is_early, ..arrival };
+        let mut next = Next::Wait;
+        if session.feed(plain)? {
+            self.links.get(slot).ok_or(End::Closed)?.is_open = true;
+            next = self.handler.connected(slot);
+        }
+        loop {
+            self.follow(Sender::WebSocket(session), slot, next, out)?;
+            next = match session.next(out)? {
+                None => return Ok(()),
+                Some(Incoming::Message(bytes)) => {
+                    self.handler.received(slot, ReplyPart::Message(&bytes), arrival)
+                }
+                Some(Incoming::End) => {
+                    self.end_all(slot, Ending::Ended, Ending::ConnectionFailed);
+                    return Err(End::Closed);
+                }
+            }
+        }
     }
 }
 

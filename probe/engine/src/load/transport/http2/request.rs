@@ -1,7 +1,7 @@
 //! Converts HTTP/1.1 request bytes to HTTP/2 requests.
 
-use super::Fault;
 use crate::load::error::ErrorKind;
+use crate::load::transport::Fault;
 use bytes::Bytes;
 use http::header::{HeaderName, HeaderValue};
 use http::{Method, Request, Uri, Version};

@@ -1,8 +1,9 @@
 //! The handshake of WebSocket (RFC 6455, section 4.1).
 
-use super::Fault;
 use crate::load::error::ErrorKind;
-use crate::load::http_head::{trimmed, MAX_FIELDS, MAX_HEAD_BYTES};
+use crate::load::http_head::{trimmed, MAX_FIELDS};
+use crate::load::transport::tunnel::head_end;
+use crate::load::transport::Fault;
 use ring::digest::{digest, SHA1_FOR_LEGACY_USE_ONLY};
 
 /// Of RFC 6455, section 1.3.
@@ -82,25 +83,6 @@ impl Upgrade {
     }
 }
 
-/// Adds bytes to those of a reply that begins with `expected`; the length of its head, once that is complete.
-pub fn head_end(held: &mut Vec<u8>, bytes: &[u8], expected: &[u8]) -> Result<Option<usize>, Fault> {
-    // The first bytes tell, so that a server without end is not read to the limit.
-    let before = held.len();
-    held.extend_from_slice(bytes);
-    let count = held.len().min(expected.len());
-    if held[..count] != expected[..count] {
-        return Err(Fault::new(ErrorKind::Protocol, "its reply is not HTTP/1.1"));
-    }
-    // A head that comes byte by byte is parsed where it can have ended.
-    let from = before.saturating_sub(3);
-    let end = memchr::memmem::find(&held[from..], b"\r\n\r\n");
-    let end = end.map(|end| from + end + 4);
-    match end.filter(|&end| end <= MAX_HEAD_BYTES) {
-        None if held.len() > MAX_HEAD_BYTES => Err(Fault::new(ErrorKind::TooLarge, "its reply has no end")),
-        end => Ok(end),
-    }
-}
-
 /// The values of the fields of a name, which commas part.
 fn tokens<'a>(fields: &'a [httparse::Header<'a>], name: &'static str) -> impl Iterator<Item = &'a [u8]> {
     let named = fields.iter().filter(move |field| field.name.eq_ignore_ascii_case(name));
@@ -124,6 +106,7 @@ fn base64(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::load::http_head::MAX_HEAD_BYTES;
 
     /// The example of RFC 6455, section 1.3.
     fn upgrade() -> Upgrade {

@@ -1,0 +1,101 @@
+//! The streams of a connection, and the slots of the load.
+
+use super::{Arrived, Http2, Upload};
+use crate::io::{Arrival, Ending, Handler, Next, ReplyPart, Slot};
+use crate::load::error::ErrorKind;
+use crate::load::plan::Http2Plan;
+use crate::load::transport::handler::{End, LayeredHandler};
+use crate::load::transport::link::{ConnectionIndex, Sender, Session};
+use crate::load::transport::Fault;
+
+impl<H: Handler> LayeredHandler<'_, H> {
+    pub fn begin_http2(
+        &mut self,
+        plan: Http2Plan,
+        number: ConnectionIndex,
+        slot: Slot,
+        out: &mut Vec<u8>,
+    ) -> Result<(), End> {
+        let lanes = plan.streams;
+        let lane = self.links.lane(slot);
+        let link = self.links.get(number).ok_or(End::Closed)?;
+        let chosen = link.tls.as_ref().map(|tls| tls.protocol());
+        if chosen.is_some_and(|protocol| protocol != Some(b"h2")) {
+            return Err(Fault::new(ErrorKind::NoHttp2, "it does not choose HTTP/2").into());
+        }
+        let mut session = Http2::new(plan)?;
+        link.is_open = true;
+        link.attached = vec![false; lanes];
+        link.attached[lane] = true;
+        link.owner = Some(slot);
+        let next = self.handler.connected(slot);
+        self.follow(Sender::Http2(&mut session), slot, next, out)?;
+        for slot in self.links.take_waiting(number) {
+            self.join(Sender::Http2(&mut session), slot, out)?;
+        }
+        let done = self.streams(number, &mut session, Arrival::default(), out);
+        self.links.get(number).ok_or(End::Closed)?.session = Session::Http2(Box::new(session));
+        done
+    }
+
+    /// What has arrived on streams, to the load. The session is not in its link meanwhile.
+    pub fn streams(
+        &mut self,
+        number: ConnectionIndex,
+        session: &mut Http2,
+        arrival: Arrival,
+        out: &mut Vec<u8>,
+    ) -> Result<(), End> {
+        let first = self.links.slots(number).start;
+        let mut polled = session.poll();
+        while let Some((lane, arrived)) = session.next(&mut polled) {
+            let slot = first + lane;
+            let link = self.links.get(number).ok_or(End::Closed)?;
+            if !link.attached[lane] {
+                session.cancel(lane);
+                continue;
+            }
+            let next = match arrived {
+                Arrived::Head(status) => self.handler.received(slot, ReplyPart::Head(status), arrival),
+                Arrived::Body(bytes) => self.handler.received(slot, ReplyPart::Body(&bytes), arrival),
+                Arrived::End(upload) => {
+                    let is_early = upload == Upload::Unfinished;
+                    let arrival = Arrival { is_early, ..arrival };
+                    self.handler.received(slot, ReplyPart::End, arrival)
+                }
+                Arrived::Refused => {
+                    self.links.detach(slot);
+                    self.handler.ended(slot, Ending::Refused);
+                    Next::Wait
+                }
+                Arrived::Failed(fault) => {
+                    self.links.detach(slot);
+                    self.links.note_fault(&fault);
+                    self.handler.ended(slot, Ending::Failed(fault.kind));
+                    Next::Wait
+                }
+            };
+            self.follow(Sender::Http2(session), slot, next, out)?;
+            let again = session.poll();
+            polled = polled.and(again);
+        }
+        for lane in session.take_begun() {
+            let slot = first + lane;
+            let link = self.links.get(number).ok_or(End::Closed)?;
+            link.sends.push(slot);
+            if let Some(place) = link.held.iter().position(|held| *held == slot) {
+                link.held.swap_remove(place);
+                self.links.note_streams(session.limit());
+                self.handler.released(slot, arrival.stamp_ns);
+            }
+        }
+        self.links.report.window_waits += std::mem::take(&mut session.window_waits);
+        session.take_output(out);
+        polled?;
+        if session.is_over {
+            self.end_all(number, Ending::Finished, Ending::ConnectionDraining);
+            return Err(End::Closed);
+        }
+        Ok(())
+    }
+}
