@@ -32,7 +32,7 @@ from ringside.load.result import LoadResult
 from ringside.load.target import Target
 from ringside.measure.host import alone
 from ringside.measure.runs.events import Listener
-from ringside.probe.process import Probe, find_probe
+from ringside.probe.process import Probe, find_probe, program_for
 from ringside.probe.protocol import EngineMessage, EngineWarning, LatencySummary, LoadPlan, LoadRequest
 from ringside.render.text import paired
 from ringside.store.plans import KeptOptions
@@ -103,10 +103,10 @@ def _refusal(error: ProbeError, settings: LoadSettings) -> RingsideError:
 
 
 @contextmanager
-def _driver(settings: LoadSettings, addresses: Sequence[str]) -> Iterator[Any]:
-    """What carries out loads at these addresses: a probe here, or engines on the nodes of a cluster."""
+def _driver(settings: LoadSettings, addresses: Sequence[str], *plans: LoadPlan) -> Iterator[Any]:
+    """What carries out these loads at these addresses: a probe here, or engines on the nodes of a cluster."""
     if settings.cluster is None:
-        yield Probe(find_probe())
+        yield Probe(find_probe(program_for(*plans)))
         return
     with context.cluster().engines(settings.cluster, settings.engines, addresses, streams.say) as engines:
         yield engines
@@ -169,7 +169,7 @@ def _measure(
     """Carry out a load after its warm-up: its plan, in a search that of the rate that was found, its result,
     and whether it was interrupted."""
     addresses, silent = ([], []) if plan.unix else _addresses(_dialed(settings, target))
-    with _driver(settings, addresses) as driver, _screen(settings) as screen:
+    with _driver(settings, addresses, plan) as driver, _screen(settings) as screen:
         progress_s = screen.progress_s(plan)
         watch = Watch(settings.aborts, driver.interrupt, screen.receive)
 
@@ -291,7 +291,7 @@ def _compare(
     storage = context.open_store(settings.store, anywhere=True)
     interrupted = False
     with (
-        _driver(settings, sum(addresses.values(), ())) as driver,
+        _driver(settings, sum(addresses.values(), ()), *plans.values()) as driver,
         alone(LiveProgress(context.stderr_console()).on_wait),
         _screen(settings) as screen,
     ):
