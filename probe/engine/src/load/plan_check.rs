@@ -5,7 +5,7 @@ use super::pattern::Pattern;
 use super::plan::{Framing, PacingPlan, Plan, Protocol, StreamPlan};
 use super::service_times::MAX_SENT;
 use super::text::{latin1_bytes, MAX_MESSAGE_BYTES};
-use rustix::net::SocketAddrUnix;
+use wire::net::Address;
 
 /// The source ports of one address are exhausted long before.
 const MAX_CONNECTIONS: usize = 1_000_000;
@@ -39,7 +39,7 @@ impl Plan {
         self.check_build()?;
         let unix = self.unix.as_deref();
         refuse!(self.addresses.is_empty() == unix.is_none(), "addresses: name at least one, or `unix`");
-        refuse!(unix.is_some_and(|path| SocketAddrUnix::new(path).is_err()), "unix: no path of a socket");
+        refuse!(unix.is_some_and(|path| Address::unix(path).is_none()), "unix: no path of a socket");
         let engines = self.part.map_or(1, |part| part.engines);
         refuse!(engines == 0 || engines > MAX_ENGINES, "part: engines: 1 to {MAX_ENGINES}");
         let engine = self.part.map_or(0, |part| part.engine);
