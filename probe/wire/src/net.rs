@@ -202,3 +202,69 @@ impl AsFd for EventQueue {
         self.0.as_fd()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+    use std::os::unix::net::UnixListener;
+
+    /// Connects to the address of a listener, and waits until that is done.
+    fn connected(to: Address) -> OwnedFd {
+        let (queue, mut events) = (EventQueue::new().unwrap(), Vec::with_capacity(4));
+        let socket = socket(&to).unwrap();
+        assert!(matches!(connect(&socket, &to), Ok(()) | Err(Errno::INPROGRESS)));
+        queue.add(&socket, u64::MAX - 1, libc::EPOLLOUT | libc::EPOLLET).unwrap();
+        queue.wait(&mut events, 60_000_000_000).unwrap();
+        assert!(events[0].number() == u64::MAX - 1 && events[0].has(libc::EPOLLOUT));
+        assert!(events.len() == 1 && !events[0].has(libc::EPOLLIN));
+        take_error(&socket).unwrap();
+        queue.wait(&mut events, 0).unwrap();
+        assert!(events.is_empty());
+        socket
+    }
+
+    fn exchange(socket: &OwnedFd, mut peer: impl Read + Write) {
+        assert_eq!(receive(socket, &mut [0; 9]), Err(Errno::AGAIN));
+        peer.write_all(b"abc").unwrap();
+        let mut bytes = [0; 9];
+        assert_eq!(receive(socket, &mut bytes), Ok(3));
+        assert_eq!(send(socket, &bytes[..3]), Ok(3));
+        peer.read_exact(&mut bytes[3..6]).unwrap();
+        assert_eq!(&bytes, b"abcabc\0\0\0");
+        drop(peer);
+        assert_eq!(receive(socket, &mut bytes), Ok(0));
+    }
+
+    #[test]
+    fn addresses_of_each_family() {
+        for ip in ["127.0.0.1:0", "[::1]:0"] {
+            // A host may lack IPv6.
+            if let Ok(listener) = TcpListener::bind(ip) {
+                let socket = connected(listener.local_addr().unwrap().into());
+                exchange(&socket, listener.accept().unwrap().0);
+            }
+        }
+        let path = std::env::temp_dir().join(format!("ringside-net-{}", std::process::id()));
+        let listener = UnixListener::bind(&path).unwrap();
+        let socket = connected(Address::unix(path.to_str().unwrap()).unwrap());
+        std::fs::remove_file(&path).unwrap();
+        exchange(&socket, listener.accept().unwrap().0);
+        assert!(Address::unix(&"x".repeat(107)).is_some());
+        for wrong in ["", "a\0b", &"x".repeat(108)] {
+            assert!(Address::unix(wrong).is_none());
+        }
+    }
+
+    #[test]
+    fn a_connect_that_is_refused_leaves_its_error() {
+        let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let socket = socket(&free.into()).unwrap();
+        let refused = connect(&socket, &free.into()).and_then(|()| take_error(&socket));
+        let refused =
+            refused
+                .or_else(|error| if error == Errno::INPROGRESS { take_error(&socket) } else { Err(error) });
+        assert_eq!(refused.map_err(Errno::number), Err(libc::ECONNREFUSED));
+    }
+}
