@@ -76,7 +76,7 @@ impl Counts {
 #[derive(Deserialize)]
 #[serde(try_from = "Buckets")]
 pub struct Histogram {
-    counts: Counts<u64>,
+    counts: Counts,
     min_ns: u64,
     max_ns: u64,
 }
