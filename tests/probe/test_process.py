@@ -307,12 +307,8 @@ def test_the_smallest_probe_that_can_carries_a_request_out_and_others_are_built_
     assert probe.path == str(small)
     assert not capfd.readouterr().err
     plain = protocol.LoadPlan("http", expect=protocol.ExpectedReply(matches="x"))
-    loads = (
-        (PLAIN, (plain, protocol.LoadPlan("stream"), protocol.LoadPlan("tcp"))),
-        (WHOLE, (plain, msgspec.structs.replace(plain, tls=protocol.Tls("localhost")))),
-        (WHOLE, (plain,)),
-    )
-    for program, plans in loads:
+    secure = msgspec.structs.replace(plain, tls=protocol.Tls("localhost"))
+    for program, plans in ((PLAIN, (plain,)), (WHOLE, (plain, secure)), (WHOLE, (plain,))):
         step = protocol.Step("all", tuple(protocol.NamedLoad("load", plan) for plan in plans))
         service = protocol.Service(1, 0, steps=(step,))
         for request in (msgspec.structs.replace(probes.TRIAL, service=service), probes.TRIAL):
@@ -322,16 +318,9 @@ def test_the_smallest_probe_that_can_carries_a_request_out_and_others_are_built_
     assert capfd.readouterr().err == f"{built} 30 s\n{built} 60 s\n"
 
 
-@pytest.mark.parametrize(
-    "plan",
-    [
-        protocol.LoadPlan("http", tls=protocol.Tls("localhost")),
-        protocol.LoadPlan("http", http2=protocol.Http2(1)),
-        protocol.LoadPlan("http", tunnel=protocol.Tunnel("localhost:1")),
-        protocol.LoadPlan("ws"),
-        protocol.LoadPlan("stream", stream=protocol.StreamMessages(framing="message")),
-    ],
-)
-def test_a_load_of_more_than_http_1_is_for_the_whole_probe(plan: protocol.LoadPlan) -> None:
-    assert program_for(protocol.LoadPlan("http")) == PLAIN
-    assert program_for(protocol.LoadPlan("http"), plan) == WHOLE
+def test_a_load_of_more_than_http_1_is_for_the_whole_probe() -> None:
+    plain, message = protocol.LoadPlan("http"), protocol.StreamMessages(framing="message")
+    tls, http2, tunnel = protocol.Tls("localhost"), protocol.Http2(1), protocol.Tunnel("localhost:1")
+    for more in ({"tls": tls}, {"http2": http2}, {"tunnel": tunnel}, {"protocol": "ws"}, {"stream": message}):
+        assert program_for(plain, msgspec.structs.replace(plain, **more)) == WHOLE  # type: ignore[arg-type]
+    assert program_for(plain) == PLAIN

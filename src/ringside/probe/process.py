@@ -474,8 +474,9 @@ def find_probe(program: str = WHOLE) -> str:
         return named
     folder = Path(sys.executable).parent
     build = folder.parents[1] / "scripts" / "probe"
-    fit = [folder / name for name in _PROGRAMS[_PROGRAMS.index(program) :]]
-    if not any(path.exists() for path in fit) and (folder / TRIALS).exists() and build.exists():
+    paths = [folder / name for name in _PROGRAMS]
+    fit = paths[_PROGRAMS.index(program) :]
+    if any(path.exists() for path in paths) and not any(path.exists() for path in fit) and build.exists():
         print(f"ringside: building the load engine, once: about {_BUILD_S[program]} s", file=sys.stderr)
         subprocess.run([build, program], check=False)
     if path := next((str(path) for path in fit if path.exists()), None) or shutil.which(WHOLE):
