@@ -322,5 +322,5 @@ def test_a_load_of_more_than_http_1_is_for_the_whole_probe() -> None:
     plain, message = protocol.LoadPlan("http"), protocol.StreamMessages(framing="message")
     tls, http2, tunnel = protocol.Tls("localhost"), protocol.Http2(1), protocol.Tunnel("localhost:1")
     for more in ({"tls": tls}, {"http2": http2}, {"tunnel": tunnel}, {"protocol": "ws"}, {"stream": message}):
-        assert program_for(plain, msgspec.structs.replace(plain, **more)) == WHOLE  # type: ignore[arg-type]
+        assert program_for(plain, msgspec.structs.replace(plain, **more)) == WHOLE
     assert program_for(plain) == PLAIN
