@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import re
 
 import pytest
 from rich.console import Console
@@ -84,6 +85,16 @@ def test_a_log_has_a_line_for_each_block_with_the_time_left(
     lines = out.getvalue().splitlines()
     assert lines[:2] == [f"run run-1: 2 cells, {limits}", "warming up"]
     assert lines[3:] == [left]
+
+
+def test_machines_of_a_cluster_are_at_several_blocks(clock: list[float]) -> None:
+    out = io.StringIO()
+    with LiveProgress(Console(file=out)) as progress:
+        progress.on_begin(run_of(cell("a")), StoppingRule(7), [cell("a")], RING)
+        for block in (1, 2, 1, 3, 2):
+            clock[0] += 10.0
+            progress.on_trial(block, cell("a"))
+    assert re.findall(r"block (\d)", out.getvalue()) == ["1", "2", "3"]
 
 
 def test_a_suite_says_what_is_done_what_is_next_and_the_time_left(clock: list[float]) -> None:

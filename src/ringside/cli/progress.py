@@ -144,7 +144,8 @@ class LiveProgress(Listener):
         self._now(f"warming up {cell.contender}", line)
 
     def on_trial(self, block: int, cell: Cell) -> None:
-        now, is_new = time.monotonic(), block != self._block
+        # Machines of a cluster are at several blocks: a trial of an earlier one is no news.
+        now, is_new = time.monotonic(), block > self._block
         if not self._block:
             self._blocks_began, self._first_block = now, block
             if not self._part:
@@ -155,7 +156,7 @@ class LiveProgress(Listener):
             self._ends = ends if self._most else max(self._ends, ends) if self._time_s else 0.0
         if is_new and block > self._first_block and self._paces:
             self._pace((now - self._blocks_began) / (block - self._first_block), block - self._first_block)
-        self._block = block
+        self._block = max(self._block, block)
         self._now(f"{cell.contender}  {cell.point}".rstrip(), self._where() * is_new)
 
     def _pace(self, block_s: float, done: int) -> None:
