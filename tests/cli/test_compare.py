@@ -72,6 +72,20 @@ def document(capsys: pytest.CaptureFixture[str], where: str, *arguments: str) ->
 HOPS = ("--metric", "hop_ns")
 
 
+def test_the_file_of_a_record_stands_for_its_run(
+    two_runs: Callable[[float], Runs], workplace: Path, complaint: Callable[..., str]
+) -> None:
+    where, *runs = two_runs(1.3)
+    for run_id, name in zip(runs, ("old.json.xz", "new.json.xz"), strict=True):
+        in_process("export", run_id, "--format", "record", "-o", name, "--store", where)
+    expected = in_process("compare", *runs, "--json", "--store", where).stdout
+    assert in_process("compare", "old.json.xz", "new.json.xz", "--json").stdout == expected
+    assert in_process("compare", runs[0], "new.json.xz", "--json", "--store", where).stdout == expected
+    shown = in_process("show", runs[1], "--json", "--store", where).stdout
+    assert in_process("show", "new.json.xz", "--json").stdout == shown
+    assert "none.json.xz" in complaint("show", "none.json.xz")
+
+
 def exported(name: str, **times: list[float]) -> str:
     results = [{"command": command, "mean": 1.0, "times": each} for command, each in times.items()]
     Path(name).write_text(json.dumps({"results": results}), encoding="utf-8")

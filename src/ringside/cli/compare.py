@@ -13,6 +13,7 @@ from ringside.cli import context, gates
 from ringside.render.export import documents
 from ringside.render.export.formats import hyperfine_json
 from ringside.render.text import changes, markdown, terminal
+from ringside.store import record
 from ringside.store.database import runs_of_side
 
 
@@ -53,10 +54,14 @@ def compare(
 def _sides(store: str | None, names: Sequence[str]) -> list[list[RunAnalysis]]:
     """The runs of each side. With a file of hyperfine, those of the other side are as hyperfine has them."""
     files = [dict.fromkeys(side.split(",") if side.endswith(hyperfine.SUFFIX) else ()) for side in names]
-    storage = None if all(files) else context.open_store(store, create=False)
-    runs = [
-        [analysis_of(storage, run) for run in runs_of_side(storage, side)] if storage and not file else []
-        for side, file in zip(names, files, strict=True)
-    ]
+    runs = [[] if file else _side(store, side) for side, file in zip(names, files, strict=True)]
     texts = [{each.run.id: hyperfine_json(each).encode() for each in side} for side in runs if any(files)]
     return hyperfine.sides(*(file or texts[n] for n, file in enumerate(files))) if texts else runs
+
+
+def _side(store: str | None, name: str) -> list[RunAnalysis]:
+    """The runs of one side: of the store, or that of a record, where the name is its file's."""
+    if name.endswith(record.SUFFIX):
+        store, name = name, "latest"
+    storage = context.open_store(store, create=False)
+    return [analysis_of(storage, run) for run in runs_of_side(storage, name)]

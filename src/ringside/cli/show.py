@@ -19,7 +19,7 @@ from ringside.model.results import Run
 from ringside.render.export import documents, formats
 from ringside.render.text import markdown, paired, terminal
 from ringside.render.text.command import NAMED_STORE, with_store
-from ringside.store import Store
+from ringside.store import Store, record
 from ringside.store.database import runs_of, suite_of
 
 
@@ -31,6 +31,8 @@ def show(
     store: str | None = None,
 ) -> int:
     """Show a run, or a file of hyperfine."""
+    if run.endswith(record.SUFFIX):
+        run, store = "latest", run
     if run.endswith(hyperfine.SUFFIX):
         if form:
             raise UsageError(f"{run} is no run: leave out --{form}")
