@@ -102,12 +102,13 @@ class Picture:
 
 
 def pictures(posts: Mapping[str, Post]) -> dict[str, Picture]:
-    """The picture of each post, by its source."""
+    """The pictures of the posts, each by its source and, where that has several, what it shows."""
     return {
         "2009-erlang-vs-stackless": _rounds(posts["2009-erlang-vs-stackless"]),
         "2007-ring-showdown": _showdown(posts["2007-ring-showdown"]),
         "2011-background-jobs": _jobs(posts["2011-background-jobs"]),
         "2011-go-code-jam": _batch(posts["2011-go-code-jam"]),
+        "2011-go-code-jam-channel": _channel(posts["2011-go-code-jam"]),
         "2011-go-c10k": _feeds(posts["2011-go-c10k"]),
         "2015-python-vs-go": _rates(posts["2015-python-vs-go"]),
         "2016-go-fanout": _gateways(posts["2016-go-fanout"]),
@@ -118,10 +119,9 @@ _RING = at("ring", mode="pipelined", nodes=1000, messages=1000, trace=0)
 
 
 def _rounds(post: Post) -> Picture:
+    ring = at("ring", nodes=100, messages=20_000, mode="pipelined")
     bars = [
-        measured(
-            label, post.value("wall_s", name, at("ring", nodes=100, mode="pipelined", trace=trace)), series
-        )
+        measured(label, post.value("wall_s", name, ring.at(trace=trace)), series)
         for name, label in (
             ("erlang", "Erlang"),
             ("stackless-pypy", "PyPy's module"),
@@ -162,18 +162,34 @@ def _jobs(post: Post) -> Picture:
 def _batch(post: Post) -> Picture:
     bars = [
         measured(
-            label,
-            post.value("wall_s", name, at("batch", capacity="own", cases=20_000, cores=cores)),
+            f"{label}, {cases:,}",
+            post.value("wall_s", name, at("batch", capacity="own", cases=cases, cores=cores)),
             units.count(cores, "core"),
         )
         for cores in (1, 2)
-        for name, label in (
-            ("go", "Go"),
-            ("erlang", "Erlang"),
-            ("python-processes", "Python, several processes"),
+        for name, label in (("go", "Go"), ("limit", "reference"))
+        for cases in (50_000, 100_000, 200_000)
+    ]
+    return Picture("50, 100 and 200 thousand calculations: time over cores", "time", "s", bars)
+
+
+def _channel(post: Post) -> Picture:
+    bars = [
+        measured(
+            label,
+            post.value("wall_s", "go", at("batch", capacity=capacity, cases=200_000, cores=cores)),
+            units.count(cores, "core"),
+        )
+        for cores in (1, 2)
+        for capacity, label in (
+            (0, "no room"),
+            (1, "one result"),
+            (100, "100 results"),
+            (10_000, "10,000 results"),
+            ("unbounded", "all results"),
         )
     ]
-    return Picture("20,000 calculations: time over cores", "time", "s", bars)
+    return Picture("Go, 200,000 calculations: time over the channel's size", "time", "s", bars)
 
 
 def _feeds(post: Post) -> Picture:
@@ -209,7 +225,7 @@ def _rates(post: Post) -> Picture:
 
 
 def _gateways(post: Post) -> Picture:
-    waits = at("fanout", kind="io", rate=0, tail=0, requests=100, concurrency=20)
+    waits = at("fanout", kind="io", rate=0, tail=0, requests=100, concurrency=20, cores=1)
     computes = at("fanout", kind="cpu", rate=0, tail=0)
     bars = []
     for label, name, place in (

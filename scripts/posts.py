@@ -18,7 +18,7 @@ from ringside import units
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import judge_claims
 from ringside.model.catalogue import Published
-from ringside.model.design import Level, Point
+from ringside.model.design import Cell, Level, Point
 from ringside.model.results import Answer, ClaimResult, Interval
 from ringside.render.text.markdown import escape
 from ringside.render.text.words import machine
@@ -64,14 +64,19 @@ class Post:
     """A source with its figures, the runs of a record, and what they say of its claims."""
 
     def __init__(
-        self, source: Published, runs: Sequence[RunAnalysis], older: Sequence[RunAnalysis] = ()
+        self,
+        source: Published,
+        runs: Sequence[RunAnalysis],
+        older: Sequence[RunAnalysis] = (),
+        elsewhere: Sequence[RunAnalysis] = (),
     ) -> None:
-        """`older`: runs on older runtimes."""
+        """`older`: runs on older runtimes. `elsewhere`: runs on another host, which have figures only where
+        `runs` have none, and decide no claim."""
         self.source = source
-        self.runs = runs
+        self.runs = [*runs, *elsewhere]
         self.findings = {each.claim.id: each.finding for each in judge_claims([source], runs)}
         self.older = Post(source, older) if older else None
-        self.own = [run for run in runs if run.experiment.published == source.name]
+        self.own = [run for run in self.runs if run.experiment.published == source.name]
 
     @property
     def heading(self) -> str:
@@ -129,6 +134,15 @@ class Post:
         place of the second, where it is another one."""
         run = self.run((above, below), place, other or place)
         points = place.point(run), (other or place).point(run)
+        if (
+            points[0]
+            and not other
+            and run.examination.observations.percentile(metric, Cell(above, points[0]))
+        ):
+            # Of the requests of all blocks together, as tables have it.
+            comparison = run.comparison(run.metric(metric), above, below, points[0])
+            assert comparison
+            return comparison.ratio
         values = [
             run.values(metric, name, point)
             for name, point in zip((above, below), points, strict=True)
@@ -140,13 +154,16 @@ class Post:
         return ratio
 
     def value(self, metric: str, name: str, place: Place) -> Interval:
-        """The median of a metric over blocks."""
+        """The median of a metric over blocks; a high percentile of all requests, where there are enough."""
         run = self.run((name,), place)
         point = place.point(run)
         values = run.values(metric, name, point) if point else {}
         if not values:
             raise SystemExit(f"{self.source.name}: {name} has no {metric} at {place}")
-        return median_interval(list(values.values()))
+        merged = run.examination.observations.percentile(metric, Cell(name, point)) if point else None
+        return (
+            run.cells[Cell(name, point)].metrics[metric] if merged else median_interval(list(values.values()))
+        )
 
     def then(self, metric: str, name: str, **levels: Level) -> float:
         """The source's own figure."""
@@ -177,14 +194,17 @@ class Post:
         points = (point for run in self.own if run.experiment.workload == workload for point in run.points)
         return sorted({point[factor] for point in points})
 
-    def sizes(self) -> set[tuple[int, int]]:
-        """Nodes and messages of the rings in the source's own experiments."""
-        points = (point for run in self.own if run.experiment.workload == "ring" for point in run.points)
-        return {(int(point["nodes"]), int(point["messages"])) for point in points}
+    def sizes(self, trace: int = 0) -> set[tuple[int, int]]:
+        """Nodes and messages of the rings in the source's own experiments, with a line per message (1) or
+        without."""
+        rings = (run for run in self.own if run.experiment.workload == "ring")
+        points = (point.as_dict() for run in rings for point in run.points)
+        return {(int(at["nodes"]), int(at["messages"])) for at in points if at.get("trace", 0) == trace}
 
-    def sizes_of_2009(self) -> set[tuple[int, int]]:
+    def sizes_of_2009(self, trace: int = 0) -> set[tuple[int, int]]:
         """Those of the two sweeps of that post."""
-        return {size for size in self.sizes() if 100 in size and max(size) in range(10_000, 90_001, 10_000)}
+        sizes = self.sizes(trace)
+        return {size for size in sizes if 100 in size and max(size) in range(10_000, 90_001, 10_000)}
 
     def is_bound(self, name: str, place: Place) -> bool:
         """Whether the load engine was what bounded a contender's figures there."""
@@ -214,6 +234,11 @@ class Post:
         return is_more(effect) and is_more(gap) and effect.estimate**2 >= gap.estimate
 
 
+def _is_merged(run: RunAnalysis, metric: str, cell: Cell) -> bool:
+    """Whether a metric is a high percentile of the requests of all blocks together, as tables show it."""
+    return run.examination.observations.percentile(metric, cell) is not None
+
+
 def versions(runs: Iterable[RunAnalysis]) -> str:
     """What the programs of runs run on, but for those that no runtime stands behind."""
     contenders = (each for run in runs for each in run.contenders.values())
@@ -223,10 +248,13 @@ def versions(runs: Iterable[RunAnalysis]) -> str:
 
 
 def posts_of(
-    sources: Iterable[Published], runs: Sequence[RunAnalysis], older: Sequence[RunAnalysis] = ()
+    sources: Iterable[Published],
+    runs: Sequence[RunAnalysis],
+    older: Sequence[RunAnalysis] = (),
+    elsewhere: Sequence[RunAnalysis] = (),
 ) -> dict[str, Post]:
     by_name = {source.name: source for source in sources}
-    return {name: Post(by_name[name], runs, older) for name in POSTS}
+    return {name: Post(by_name[name], runs, older, elsewhere) for name in POSTS}
 
 
 def is_more(ratio: Interval) -> bool:

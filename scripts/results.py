@@ -44,6 +44,8 @@ OLDER = RECORDS / "older"
 SUITE = "posts"
 TODAY = "today"
 SLEEPERS = "sleepers-million"
+# A part of the suite on another host, with further programs.
+ELSEWHERE = "posts-fib"
 DOCS = ROOT / "docs"
 SITE = DOCS / "site"
 # By the name of a suite: its overview as a picture.
@@ -311,7 +313,8 @@ def documents(records: Mapping[str, Record]) -> dict[Path, bytes]:
     tested = [*records[SUITE].suite.runs, *records[SLEEPERS].suite.runs]
     older = read_records(OLDER)[SUITE].suite.runs
     site = Site(records.values(), contracts(), catalogue.contenders()[0]).files()
-    own_posts = posts.posts_of(sources, records[SUITE].suite.runs, older)
+    elsewhere = records[ELSEWHERE].suite.runs
+    own_posts = posts.posts_of(sources, records[SUITE].suite.runs, older, elsewhere)
     titles = {name: drawn.title for name, drawn in post_pictures.pictures(own_posts).items()}
     return {
         **{SITE / place: content for place, content in site.items()},
@@ -343,7 +346,7 @@ def main(arguments: Sequence[str]) -> int:
         path.write_bytes(text)
     for name, file in PICTURES.items():
         (DOCS / "images" / file).write_bytes(picture(records[name].suite.runs))
-    own_posts = posts.posts_of(published(), records[SUITE].suite.runs)
+    own_posts = posts.posts_of(published(), records[SUITE].suite.runs, (), records[ELSEWHERE].suite.runs)
     for name, drawn in post_pictures.pictures(own_posts).items():
         svg = vl_convert.vegalite_to_svg(drawn.specification())
         (DOCS / "images" / f"post-{name}.svg").write_text(svg, encoding="utf-8")

@@ -66,7 +66,8 @@ def test_a_broken_condition_stops_the_build_and_names_its_sentence() -> None:
 
 def kept_posts() -> dict[str, posts.Post]:
     now, before = results.read_records(), results.read_records(results.OLDER)
-    return posts.posts_of(results.published(), now["posts"].suite.runs, before["posts"].suite.runs)
+    runs = (now["posts"].suite.runs, before["posts"].suite.runs, now["posts-fib"].suite.runs)
+    return posts.posts_of(results.published(), *runs)
 
 
 @pytest.mark.parametrize("turned", ["ratios", "answers"])
