@@ -5,12 +5,14 @@ from __future__ import annotations
 import importlib
 import re
 from dataclasses import replace
+from statistics import median
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from ringside.analysis.run import RunAnalysis
+from ringside.stats.series import steady_state
 from tests.render import test_golden
 
 results: Any = importlib.import_module("scripts.results")
@@ -28,6 +30,22 @@ def test_claims_are_those_of_each_source_with_figures(parts: list[RunAnalysis]) 
     ordered = [each.name for each in sorted(sources, key=lambda each: each.date) if each.name in measured]
     assert re.findall(r"^\| \[.*\]\(\.\./published/(\S+)\.toml\) \| \d", text, re.MULTILINE) == ordered
     assert re.search(r"Claims of the posts: (\d+ [a-z ]+, )*\d+ not tested here\. Of other", text)
+
+
+def test_steady_levels_of_the_records_do_not_fall_on() -> None:
+    """Of no runtime more than 8 % of the levels (by two standard errors) lie 5 % above the last quarter."""
+    above: dict[str, list[bool]] = {}
+    for run in (run for record in results.read_records().values() for run in record.suite.runs):
+        for warm_up in run.warm_ups:
+            runtime = run.contenders[warm_up.cell.contender].platform
+            for series in warm_up.series:
+                state = steady_state(series)
+                if state and state.steady:
+                    last = median(series[-(len(series) // 4) :])
+                    above.setdefault(runtime, []).append(state.steady > 1.05 * last)
+    most = {runtime: 0.08 * len(each) + 2 * (0.0736 * len(each)) ** 0.5 for runtime, each in above.items()}
+    assert len(most) > 5
+    assert [runtime for runtime, each in above.items() if sum(each) > most[runtime]] == []
 
 
 def test_a_record_of_other_figures_than_the_sources_is_refused(parts: list[RunAnalysis]) -> None:
