@@ -160,10 +160,10 @@ class Post:
         values = run.values(metric, name, point) if point else {}
         if not values:
             raise SystemExit(f"{self.source.name}: {name} has no {metric} at {place}")
-        merged = run.examination.observations.percentile(metric, Cell(name, point)) if point else None
-        return (
-            run.cells[Cell(name, point)].metrics[metric] if merged else median_interval(list(values.values()))
-        )
+        assert point
+        if _is_merged(run, metric, Cell(name, point)):
+            return run.cell(name, point).metrics[metric]
+        return median_interval(list(values.values()))
 
     def then(self, metric: str, name: str, **levels: Level) -> float:
         """The source's own figure."""
