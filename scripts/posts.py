@@ -134,12 +134,7 @@ class Post:
         place of the second, where it is another one."""
         run = self.run((above, below), place, other or place)
         points = place.point(run), (other or place).point(run)
-        if (
-            points[0]
-            and not other
-            and run.examination.observations.percentile(metric, Cell(above, points[0]))
-        ):
-            # Of the requests of all blocks together, as tables have it.
+        if points[0] and not other and _is_merged(run, metric, Cell(above, points[0])):
             comparison = run.comparison(run.metric(metric), above, below, points[0])
             assert comparison
             return comparison.ratio
