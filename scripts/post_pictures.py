@@ -262,7 +262,8 @@ def overview_panel(overview: Overview) -> Panel:
         }
         for column in overview.columns
         for name in overview.names
-        if (ratio := column.analysis.behind_best(name, column.point)) is not None
+        if name in column.analysis.names
+        and (ratio := column.analysis.behind_best(name, column.point)) is not None
     ]
     # Names of many experiments have no room side by side.
     slanted = (
