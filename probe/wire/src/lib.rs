@@ -4,7 +4,6 @@
 pub mod cause;
 pub mod clock;
 pub mod messages;
-pub mod net;
 pub mod os;
 pub mod pin;
 pub mod request;

@@ -13,14 +13,13 @@ use std::ptr;
 
 /// The kernel's number of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Errno(pub(crate) c_int);
+pub struct Errno(c_int);
 
 pub type Result<T> = std::result::Result<T, Errno>;
 
 impl Errno {
     pub const AGAIN: Errno = Errno(libc::EAGAIN);
     pub const EXIST: Errno = Errno(libc::EEXIST);
-    pub const INPROGRESS: Errno = Errno(libc::EINPROGRESS);
     pub const INTR: Errno = Errno(libc::EINTR);
     pub const INVAL: Errno = Errno(libc::EINVAL);
     pub const ISDIR: Errno = Errno(libc::EISDIR);
@@ -29,12 +28,8 @@ impl Errno {
     pub const NOENT: Errno = Errno(libc::ENOENT);
     pub const PERM: Errno = Errno(libc::EPERM);
 
-    pub fn last() -> Errno {
+    fn last() -> Errno {
         Errno(io::Error::last_os_error().raw_os_error().unwrap_or(0))
-    }
-
-    pub fn number(self) -> i32 {
-        self.0
     }
 }
 
@@ -68,7 +63,7 @@ pub(crate) fn opened(returned: c_int) -> Result<OwnedFd> {
 }
 
 /// By reference: a file that is passed by value must stay open until the call has returned.
-pub(crate) fn raw(file: &impl AsFd) -> c_int {
+fn raw(file: &impl AsFd) -> c_int {
     file.as_fd().as_raw_fd()
 }
 
@@ -304,7 +299,7 @@ pub fn poll(files: &mut [PollFd], time_ns: Option<u64>) -> Result<usize> {
     checked(ready).map(|ready| ready as usize)
 }
 
-pub(crate) fn timespec(ns: u64) -> libc::timespec {
+fn timespec(ns: u64) -> libc::timespec {
     libc::timespec { tv_sec: (ns / 1_000_000_000) as libc::time_t, tv_nsec: (ns % 1_000_000_000) as c_long }
 }
 
@@ -427,24 +422,6 @@ pub fn page_bytes() -> usize {
 /// This process gets the signal when its parent ends.
 pub fn set_parent_death_signal(signal: c_int) -> Result<()> {
     done(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, signal as libc::c_ulong, 0, 0, 0) })
-}
-
-/// Timers of this thread fire on time: the kernel may not delay them.
-pub fn set_least_timer_slack() {
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong, 0, 0, 0) };
-}
-
-/// How many descriptors this process may have: the limit, and the highest to which it can raise that itself.
-pub fn descriptors_limit() -> Result<(u64, u64)> {
-    let limit: libc::rlimit = written(|to| unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, to) })?;
-    Ok((limit.rlim_cur, limit.rlim_max))
-}
-
-/// Raises the limit of descriptors as far as it can be.
-pub fn raise_descriptors_limit() -> Result<()> {
-    let (_, highest) = descriptors_limit()?;
-    let limit = libc::rlimit { rlim_cur: highest, rlim_max: highest };
-    done(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) })
 }
 
 /// Orphans among its descendants become children of this process.

@@ -3,13 +3,16 @@
 
 use super::outbox::{Outbox, Queued};
 use super::stamp::{self, ClockOffset, Stamping};
+use super::timespec;
 use super::{Arrival, Ending, Handler, Io, Next, ReplyPart, Slot, Wait};
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll::{self, Event, EventData, EventFlags};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::{self, RecvFlags, SocketAddrAny};
 use std::io;
-use std::os::unix::io::OwnedFd;
 use std::rc::Rc;
 use wire::clock::{now_ns, sleep_until};
-use wire::net::{self, Address, Event, EventQueue};
-use wire::os::{Errno, Result};
 
 const EVENTS: usize = 1024;
 const BUFFER_BYTES: usize = 64 * 1024;
@@ -29,7 +32,7 @@ struct Entry {
 }
 
 pub struct Epoll {
-    queue: EventQueue,
+    file: OwnedFd,
     entries: Vec<Option<Entry>>,
     events: Vec<Event>,
     buffer: Box<[u8]>,
@@ -44,7 +47,7 @@ pub struct Epoll {
 impl Epoll {
     pub fn new(slots: usize, stamping: Stamping) -> io::Result<Epoll> {
         Ok(Epoll {
-            queue: EventQueue::new()?,
+            file: epoll::create(epoll::CreateFlags::CLOEXEC)?,
             entries: (0..slots).map(|_| None).collect(),
             events: Vec::with_capacity(EVENTS),
             buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
@@ -56,31 +59,36 @@ impl Epoll {
     }
 
     fn handle(&mut self, event: Event, buffer: &mut [u8], handler: &mut impl Handler) {
-        let data = event.number();
+        let data = event.data.u64();
         let slot = (data & 0xffff_ffff) as Slot;
+        let flags = event.flags;
         let known = self.entries[slot].as_mut();
         let current = known.filter(|entry| u64::from(entry.generation) == data >> 32);
         let Some(entry) = current else {
             return;
         };
         if entry.connecting {
-            if let Err(error) = net::take_error(&entry.socket) {
-                return self.end(slot, Ending::NotConnected(error.number()), handler);
+            let failed = match net::sockopt::socket_error(&entry.socket) {
+                Ok(Ok(())) => None,
+                Ok(Err(error)) | Err(error) => Some(error),
+            };
+            if let Some(error) = failed {
+                return self.end(slot, Ending::NotConnected(error.raw_os_error()), handler);
             }
-            if !event.has(libc::EPOLLOUT) {
+            if !flags.contains(EventFlags::OUT) {
                 return;
             }
             entry.connecting = false;
             let next = handler.connected(slot);
             self.follow(slot, next, handler);
-        } else if event.has(libc::EPOLLOUT) {
+        } else if flags.contains(EventFlags::OUT) {
             self.send_rest(slot, handler);
         }
         // A read ends at urgent data, though there is more.
-        let cut = libc::EPOLLPRI | libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR;
-        if event.has(libc::EPOLLIN | cut) {
+        let cut = EventFlags::PRI | EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR;
+        if flags.intersects(EventFlags::IN | cut) {
             let generation = (data >> 32) as u32;
-            self.receive(slot, generation, event.has(cut), buffer, handler);
+            self.receive(slot, generation, flags.intersects(cut), buffer, handler);
         }
     }
 
@@ -116,7 +124,7 @@ impl Epoll {
                 Err(Errno::AGAIN) => return,
                 Err(Errno::INTR) => {}
                 Err(error) => {
-                    let reason = Ending::ReceiveFailed(error.number());
+                    let reason = Ending::ReceiveFailed(error.raw_os_error());
                     return self.end(slot, reason, handler);
                 }
             }
@@ -143,7 +151,7 @@ impl Epoll {
         match entry.out.send(&entry.socket, |at_ns| handler.sending(slot, at_ns)) {
             Ok(()) | Err(Errno::AGAIN) => {}
             Err(error) => {
-                self.end_read(slot, Ending::SendFailed(error.number()), handler);
+                self.end_read(slot, Ending::SendFailed(error.raw_os_error()), handler);
             }
         }
     }
@@ -176,7 +184,7 @@ impl Epoll {
 }
 
 impl Io for Epoll {
-    fn open(&mut self, slot: Slot, socket: OwnedFd, address: &Address) -> io::Result<u64> {
+    fn open(&mut self, slot: Slot, socket: OwnedFd, address: &SocketAddrAny) -> io::Result<u64> {
         debug_assert!(self.entries[slot].is_none());
         let is_stamped = self.stamping.includes(slot);
         if is_stamped {
@@ -188,9 +196,10 @@ impl Io for Epoll {
             Err(error) => return Err(error.into()),
         }
         self.generation = self.generation.wrapping_add(1);
-        let data = u64::from(self.generation) << 32 | slot as u64;
-        let events = libc::EPOLLIN | libc::EPOLLPRI | libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET;
-        self.queue.add(&socket, data, events)?;
+        let data = EventData::new_u64(u64::from(self.generation) << 32 | slot as u64);
+        let flags = EventFlags::IN | EventFlags::PRI | EventFlags::OUT | EventFlags::RDHUP;
+        let flags = flags | EventFlags::ET;
+        epoll::add(&self.file, socket.as_fd(), data, flags)?;
         self.entries[slot] = Some(Entry {
             socket,
             connecting: true,
@@ -254,7 +263,9 @@ impl Io for Epoll {
             _ => 0,
         };
         let mut events = std::mem::take(&mut self.events);
-        let waited = self.queue.wait(&mut events, timeout);
+        events.clear();
+        let timeout = timespec(timeout);
+        let waited = epoll::wait(&self.file, spare_capacity(&mut events), Some(&timeout));
         let now = now_ns();
         self.clocks = None;
         handler.woken(now);
@@ -273,7 +284,7 @@ impl Io for Epoll {
         self.buffer = buffer;
         self.events = events;
         match waited {
-            Ok(()) | Err(Errno::INTR) => Ok(()),
+            Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
@@ -281,9 +292,16 @@ impl Io for Epoll {
 
 /// Reads what has arrived, and when, where the kernel stamps it.
 #[inline]
-fn read(entry: &Entry, buffer: &mut [u8], clocks: &mut Option<ClockOffset>) -> Result<(usize, Option<u64>)> {
+fn read(
+    entry: &Entry,
+    buffer: &mut [u8],
+    clocks: &mut Option<ClockOffset>,
+) -> Result<(usize, Option<u64>), Errno> {
     match entry.is_stamped {
-        false => net::receive(&entry.socket, buffer).map(|count| (count, None)),
+        false => {
+            let read = net::recv(&entry.socket, buffer, RecvFlags::empty());
+            read.map(|(count, _)| (count, None))
+        }
         true => read_stamped(&entry.socket, buffer, clocks),
     }
 }
@@ -294,8 +312,13 @@ fn read_stamped(
     socket: &OwnedFd,
     buffer: &mut [u8],
     clocks: &mut Option<ClockOffset>,
-) -> Result<(usize, Option<u64>)> {
-    let (count, stamp) = stamp::receive(socket, buffer)?;
-    let clocks = clocks.get_or_insert_with(ClockOffset::read);
-    Ok((count, stamp.and_then(|stamp_ns| clocks.monotonic_ns(stamp_ns))))
+) -> Result<(usize, Option<u64>), Errno> {
+    match stamp::receive(socket, buffer) {
+        Ok((count, stamp)) => {
+            let clocks = clocks.get_or_insert_with(ClockOffset::read);
+            let arrived_ns = stamp.and_then(|stamp_ns| clocks.monotonic_ns(stamp_ns));
+            Ok((count, arrived_ns))
+        }
+        Err(error) => Err(Errno::from_io_error(&error).unwrap_or(Errno::IO)),
+    }
 }

@@ -8,10 +8,16 @@ pub mod stamp;
 pub mod test_doubles;
 
 use crate::load::error::ErrorKind;
+use rustix::fd::OwnedFd;
+use rustix::net::{self, AddressFamily, SocketAddrAny, SocketFlags, SocketType};
 use std::io;
-use std::os::unix::io::OwnedFd;
 use std::rc::Rc;
-use wire::net::{self, Address};
+use std::time::Duration;
+
+/// A length of time as the kernel takes it.
+pub fn timespec(ns: u64) -> rustix::event::Timespec {
+    rustix::event::Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 }
+}
 
 /// The number of a connection, from 0. It stays the same when the connection is opened again.
 pub type Slot = usize;
@@ -132,9 +138,9 @@ pub trait Handler {
 
 /// Connections, with layers above their sockets or without.
 pub trait Io {
-    /// Starts to connect a socket as this slot, which must be free. Returns the instant at which
+    /// Starts to connect a socket, made by [`socket`], as this slot, which must be free. Returns the instant at which
     /// the kernel was asked to.
-    fn open(&mut self, slot: Slot, socket: OwnedFd, address: &Address) -> io::Result<u64>;
+    fn open(&mut self, slot: Slot, socket: OwnedFd, address: &SocketAddrAny) -> io::Result<u64>;
 
     /// Whether a slot, which must be free, shares a connection that is there already: `Handler::joined` follows.
     fn join(&mut self, _: Slot) -> bool {
@@ -153,7 +159,7 @@ pub trait Io {
     /// When it is closed, an open slot is to be reset: its port does not stay in TIME_WAIT.
     fn reset_when_closed(&self, slot: Slot) {
         if let Some(socket) = self.socket(slot) {
-            let _ = net::reset_when_closed(socket);
+            let _ = net::sockopt::set_socket_linger(socket, Some(Duration::ZERO));
         }
     }
 
@@ -172,6 +178,19 @@ pub trait Io {
     }
 }
 
+/// A socket of TCP, or a Unix socket, that never blocks.
+pub fn socket(family: AddressFamily) -> rustix::io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = net::socket_with(family, SocketType::STREAM, flags, None)?;
+    if family == AddressFamily::UNIX {
+        return Ok(socket);
+    }
+    net::sockopt::set_tcp_nodelay(&socket, true)?;
+    // Urgent data is a part of the stream (RFC 6093): otherwise a byte of the reply would be missing.
+    net::sockopt::set_socket_oobinline(&socket, true)?;
+    Ok(socket)
+}
+
 #[cfg(test)]
 mod tests {
     use super::epoll::Epoll;
@@ -179,7 +198,6 @@ mod tests {
     use super::*;
     use std::io::{Read, Write};
     use std::net::TcpListener;
-    use std::time::Duration;
     use wire::clock::{now_ns, sleep_until};
 
     #[derive(Default)]
@@ -226,8 +244,8 @@ mod tests {
 
     fn connect_as(slot: Slot, io: &mut Epoll, notes: &mut Notes) -> std::net::TcpStream {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = Address::from(listener.local_addr().unwrap());
-        let socket = net::socket(&address).unwrap();
+        let address = SocketAddrAny::from(listener.local_addr().unwrap());
+        let socket = socket(address.address_family()).unwrap();
         io.open(slot, socket, &address).unwrap();
         while !notes.connected {
             io.turn(Wait::Event(now_ns() + MS), notes).unwrap();
@@ -371,7 +389,7 @@ mod tests {
         // It has a receive pending.
         io.turn(Wait::No, &mut notes).unwrap();
         peer.write_all(b"refused").unwrap();
-        net::reset_when_closed(&peer).unwrap();
+        net::sockopt::set_socket_linger(&peer, Some(Duration::ZERO)).unwrap();
         drop(peer);
         io.send(0, b"request"[..].into(), &mut notes);
         // Nothing else would end a longer wait.
@@ -393,7 +411,7 @@ mod tests {
         let mut notes = Notes::default();
         let mut peer = connect(&mut io, &mut notes);
         peer.write_all(b"abc").unwrap();
-        rustix::net::send(&peer, b"d", rustix::net::SendFlags::OOB).unwrap();
+        net::send(&peer, b"d", net::SendFlags::OOB).unwrap();
         peer.write_all(b"efg").unwrap();
         let until = now_ns() + 60_000 * MS;
         while notes.bytes.len() < 7 && now_ns() < until {

@@ -1,10 +1,10 @@
 //! The bytes that wait until the kernel takes them, of one connection.
 
-use std::os::unix::io::AsFd;
+use rustix::fd::AsFd;
+use rustix::io::Errno;
+use rustix::net::{self, SendFlags};
 use std::rc::Rc;
 use wire::clock::now_ns;
-use wire::net;
-use wire::os::{Errno, Result};
 
 /// More bytes that wait are an error of the peer, which does not read what it asks for.
 const MAX_WAITING_BYTES: usize = 1 << 20;
@@ -54,12 +54,13 @@ impl Outbox {
     /// Sends all bytes, each call apart: the sends of a batch would have one time, before the first of them. `begins`
     /// gets the instant before the first call for what was queued. The error: that of the call; AGAIN where the kernel
     /// has no room for the rest.
-    pub fn send(&mut self, socket: impl AsFd, mut begins: impl FnMut(u64)) -> Result<()> {
+    pub fn send(&mut self, socket: impl AsFd, mut begins: impl FnMut(u64)) -> Result<(), Errno> {
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
         while let Some((bytes, sent)) = &mut self.current {
             if !std::mem::replace(&mut self.has_begun, true) {
                 begins(now_ns());
             }
-            match net::send(&socket, &bytes[*sent..]) {
+            match net::send(&socket, &bytes[*sent..], flags) {
                 Ok(count) => *sent += count,
                 Err(Errno::INTR) => {}
                 Err(error) => return Err(error),

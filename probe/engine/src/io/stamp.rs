@@ -3,11 +3,9 @@
 //! that a busy or sleeping thread reads late so have the time at which they came.
 #![allow(unsafe_code)]
 
-use std::mem;
-use std::os::unix::io::{AsRawFd, OwnedFd};
+use rustix::fd::{AsRawFd, OwnedFd};
+use std::{io, mem};
 use wire::clock::{now_ns, realtime_ns};
-use wire::net;
-use wire::os::{Errno, Result};
 
 /// SOF_TIMESTAMPING_RX_SOFTWARE and SOF_TIMESTAMPING_SOFTWARE of linux/net_tstamp.h: take stamps, and report them.
 const RECEIVED: libc::c_int = 1 << 3 | 1 << 4;
@@ -46,11 +44,20 @@ union Control {
 
 /// Asks for stamps. Where the kernel has none, reads have no stamp.
 pub fn enable(socket: &OwnedFd) {
-    let _ = net::set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, RECEIVED);
+    // SAFETY: the pointer and the length describe `RECEIVED`.
+    unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_TIMESTAMPING,
+            (&RECEIVED as *const libc::c_int).cast(),
+            mem::size_of::<libc::c_int>() as libc::socklen_t,
+        );
+    }
 }
 
 /// Reads what has arrived, with its stamp by CLOCK_REALTIME.
-pub fn receive(socket: &OwnedFd, buffer: &mut [u8]) -> Result<(usize, Option<u64>)> {
+pub fn receive(socket: &OwnedFd, buffer: &mut [u8]) -> io::Result<(usize, Option<u64>)> {
     let mut control = Control { bytes: [0; CONTROL_BYTES] };
     let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
     // SAFETY: zeroes are a valid header, of an empty message.
@@ -61,7 +68,7 @@ pub fn receive(socket: &OwnedFd, buffer: &mut [u8]) -> Result<(usize, Option<u64
     // SAFETY: the header describes `buffer` and `control`, which outlive the call.
     let count = unsafe { libc::recvmsg(socket.as_raw_fd(), &mut message, 0) };
     if count < 0 {
-        return Err(Errno::last());
+        return Err(io::Error::last_os_error());
     }
     // SAFETY: all bytes of the union are initialised.
     let control = unsafe { &control.bytes };

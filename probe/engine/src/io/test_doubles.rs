@@ -1,11 +1,11 @@
 //! Stands in for the kernel, and for a load, in tests of what calls them.
 
 use super::{Arrival, Ending, Handler, Io, Next, ReplyPart, Slot, Wait};
+use rustix::fd::OwnedFd;
+use rustix::net::SocketAddrAny;
 use std::io;
-use std::os::unix::io::OwnedFd;
 use std::rc::Rc;
 use wire::clock::{now_ns, sleep_until};
-use wire::net::Address;
 
 /// A back-end without connections, which notes what is asked of it.
 #[derive(Default)]
@@ -26,7 +26,7 @@ pub struct FakeIo {
 }
 
 impl Io for FakeIo {
-    fn open(&mut self, slot: Slot, _: OwnedFd, _: &Address) -> io::Result<u64> {
+    fn open(&mut self, slot: Slot, _: OwnedFd, _: &SocketAddrAny) -> io::Result<u64> {
         sleep_until(now_ns() + self.open_ns);
         let began_ns = now_ns();
         self.opened.push((slot, began_ns));

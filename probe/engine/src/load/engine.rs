@@ -8,17 +8,19 @@ use super::request_log::{self, Log};
 use super::shard::ShardConfig;
 use super::transport::{self, Layers};
 use crate::io::epoll::Epoll;
+use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io;
+use std::num::NonZeroU64;
 use std::os::unix::io::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use trial::tree::procfs::kib_field;
 use wire::clock::{now_ns, sleep_until};
+use wire::pin;
 use wire::units::nanoseconds;
-use wire::{os, pin};
 
 /// Descriptors that the probe needs besides those of connections; ringside's check is the same.
 const OWN_DESCRIPTORS: u64 = 64;
@@ -118,7 +120,7 @@ impl PreparedLoad {
         // The read end reports the hang-up when the last shard has dropped its write end.
         let log = self.log.map(|file| Log::start(file, self.plan.threads, start_ns));
         let log = log.transpose()?;
-        let (done, running) = os::pipe()?;
+        let (done, running) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         let mut engine = Engine {
             start_ns,
             lead_ns: self.plan.lead_ns(),
@@ -220,7 +222,8 @@ fn peak_memory_bytes() -> Option<u64> {
 }
 
 fn prepare_thread(cpus: &[usize], number: usize) -> io::Result<()> {
-    os::set_least_timer_slack();
+    // Timers fire on time: the kernel may not delay them.
+    let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
     match cpus.is_empty() {
         true => Ok(()),
         false => pin::pin_thread("cpus", &[cpus[number % cpus.len()]])
@@ -268,8 +271,13 @@ fn slack_ns(plan: &Plan, missing: &mut Vec<String>) -> Result<(u64, u64), String
 
 /// Raises the soft limit of descriptors to the hard limit, which must be enough.
 fn raise_descriptors(plan: &Plan) -> Result<(), String> {
-    let _ = os::raise_descriptors_limit();
-    let (now, _) = os::descriptors_limit().map_err(|error| format!("load: RLIMIT_NOFILE: {error}"))?;
+    let limit = getrlimit(Resource::Nofile);
+    let max = limit.maximum.unwrap_or(u64::MAX);
+    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    let now = match setrlimit(Resource::Nofile, raised) {
+        Ok(()) => max,
+        Err(_) => limit.current.unwrap_or(max),
+    };
     let connections = plan.own_connections() as u64;
     let own = OWN_DESCRIPTORS + THREADS_DESCRIPTORS * plan.threads as u64;
     let wanted = connections + own;

@@ -1,82 +1,21 @@
 //! Histograms of times, with exact extremes.
 
+use hdrhistogram::Histogram as Counts;
 use serde::{Deserialize, Serialize, Serializer};
 
 /// One hour: longer times are counted as this.
 const MAX_COUNTED_NS: u64 = 3_600_000_000_000;
-/// Of a time, so many leading bits are kept: three decimal digits.
-const BITS: u32 = 11;
+const SIGNIFICANT_DIGITS: u8 = 3;
 /// The most counts of one that comes from another process: far more than a load has, and a thousand of them add up.
 const MAX_COUNTS: u64 = 1 << 50;
 /// Enough for a curve: a value is at most 1 % too high.
-const CURVE_BITS: u32 = 8;
-
-/// Counts of times by ranges, each of the times that have the same leading bits, as HdrHistogram has them.
-struct Counts {
-    bits: u32,
-    counts: Vec<u64>,
-    total: u64,
-}
-
-/// The times of a range, both ends included, and their count.
-struct Range {
-    low_ns: u64,
-    high_ns: u64,
-    count: u64,
-}
-
-impl Counts {
-    fn new(bits: u32) -> Counts {
-        let mut counts = Counts { bits, counts: Vec::new(), total: 0 };
-        counts.counts.resize(counts.index(MAX_COUNTED_NS) + 1, 0);
-        counts
-    }
-
-    fn index(&self, ns: u64) -> usize {
-        let shift = (u64::BITS - ns.leading_zeros()).saturating_sub(self.bits);
-        ((shift as usize) << (self.bits - 1)) + (ns >> shift) as usize
-    }
-
-    fn add(&mut self, ns: u64, count: u64) {
-        let index = self.index(ns.min(MAX_COUNTED_NS));
-        self.counts[index] += count;
-        self.total += count;
-    }
-
-    /// The ranges that are not empty, in ascending order.
-    fn ranges(&self) -> impl Iterator<Item = Range> + '_ {
-        let counts = self.counts.iter().copied().enumerate().filter(|(_, count)| *count > 0);
-        counts.map(move |(index, count)| {
-            let shift = (index >> (self.bits - 1)).saturating_sub(1);
-            let low_ns = ((index - (shift << (self.bits - 1))) as u64) << shift;
-            Range { low_ns, high_ns: low_ns + (1 << shift) - 1, count }
-        })
-    }
-
-    /// The mean of what a function makes of the middles of the ranges; 0 when empty.
-    fn mean(&self, of: impl Fn(f64) -> f64) -> f64 {
-        let middle = |range: &Range| (range.low_ns + (range.high_ns - range.low_ns + 1) / 2) as f64;
-        let sum: f64 = self.ranges().map(|range| of(middle(&range)) * range.count as f64).sum();
-        sum / self.total.max(1) as f64
-    }
-
-    /// A quantile; 0 when empty.
-    fn quantile(&self, quantile: f64) -> u64 {
-        let wanted = ((quantile.min(1.0) * self.total as f64).ceil() as u64).max(1);
-        let mut total = 0;
-        let range = self.ranges().find(|range| {
-            total += range.count;
-            total >= wanted
-        });
-        range.map_or(0, |range| if quantile == 0.0 { range.low_ns } else { range.high_ns })
-    }
-}
+const CURVE_DIGITS: u8 = 2;
 
 /// A histogram of nanoseconds with three significant digits; its minimum and maximum are exact.
 #[derive(Deserialize)]
 #[serde(try_from = "Buckets")]
 pub struct Histogram {
-    counts: Counts,
+    counts: Counts<u64>,
     min_ns: u64,
     max_ns: u64,
 }
@@ -107,7 +46,7 @@ impl TryFrom<Buckets> for Histogram {
 
     /// The error: no times make these counts or these extremes.
     fn try_from(buckets: Buckets) -> Result<Histogram, String> {
-        let mut counts = Counts::new(BITS);
+        let mut counts = counts(SIGNIFICANT_DIGITS);
         let mut sizes = buckets.counts.iter().map(|(_, count)| *count);
         let total = sizes.try_fold(0u64, |total, count| total.checked_add(count));
         if total.map_or(true, |total| total > MAX_COUNTS) {
@@ -115,10 +54,10 @@ impl TryFrom<Buckets> for Histogram {
         }
         for (upper_ns, count) in buckets.counts {
             // Into the bucket that it came from: all histograms have the same bounds.
-            counts.add(upper_ns, count);
+            counts.saturating_record_n(upper_ns, count);
         }
         let (min_ns, max_ns) = (buckets.min_ns, buckets.max_ns);
-        if counts.total == 0 {
+        if counts.is_empty() {
             return Ok(Histogram::default());
         }
         if min_ns > max_ns {
@@ -130,52 +69,54 @@ impl TryFrom<Buckets> for Histogram {
 
 impl Default for Histogram {
     fn default() -> Histogram {
-        Histogram::with_bits(BITS)
+        Histogram::with_digits(SIGNIFICANT_DIGITS)
     }
+}
+
+fn counts(significant_digits: u8) -> Counts<u64> {
+    let counts = Counts::new_with_bounds(1, MAX_COUNTED_NS, significant_digits);
+    counts.expect("the bounds are valid")
 }
 
 impl Histogram {
     /// With two significant digits, for time lines; to be merged with others of its kind only.
     pub fn compact() -> Histogram {
-        Histogram::with_bits(CURVE_BITS)
+        Histogram::with_digits(CURVE_DIGITS)
     }
 
-    fn with_bits(bits: u32) -> Histogram {
-        Histogram { counts: Counts::new(bits), min_ns: u64::MAX, max_ns: 0 }
+    fn with_digits(significant_digits: u8) -> Histogram {
+        Histogram { counts: counts(significant_digits), min_ns: u64::MAX, max_ns: 0 }
     }
 
     /// Adds a time; 0 is counted as 1.
     pub fn add(&mut self, ns: u64) {
         let ns = ns.max(1);
-        self.counts.add(ns, 1);
+        self.counts.saturating_record(ns);
         self.min_ns = self.min_ns.min(ns);
         self.max_ns = self.max_ns.max(ns);
     }
 
     pub fn merge(&mut self, other: &Histogram) {
-        debug_assert_eq!(self.counts.bits, other.counts.bits);
-        let counts = self.counts.counts.iter_mut().zip(&other.counts.counts);
-        counts.for_each(|(own, other)| *own += other);
-        self.counts.total += other.counts.total;
+        let merged = self.counts.add(&other.counts);
+        merged.expect("all histograms have the same bounds");
         self.min_ns = self.min_ns.min(other.min_ns);
         self.max_ns = self.max_ns.max(other.max_ns);
     }
 
     pub fn is_empty(&self) -> bool {
-        self.counts.total == 0
+        self.counts.is_empty()
     }
 
     pub fn len(&self) -> u64 {
-        self.counts.total
+        self.counts.len()
     }
 
     pub fn mean(&self) -> f64 {
-        self.counts.mean(|ns| ns)
+        self.counts.mean()
     }
 
     pub fn stdev(&self) -> f64 {
-        let mean = self.mean();
-        self.counts.mean(|ns| (ns - mean).powi(2)).sqrt()
+        self.counts.stdev()
     }
 
     /// The least time; 0 when empty.
@@ -193,23 +134,31 @@ impl Histogram {
 
     /// A quantile, to three significant digits, and never outside the extremes; 0 when empty.
     pub fn quantile(&self, quantile: f64) -> u64 {
-        let counted = self.counts.quantile(quantile);
+        let counted = self.counts.value_at_quantile(quantile);
         counted.clamp(self.min(), self.max())
     }
 
     /// `(upper_ns, count)` of the buckets that are not empty.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.counts.ranges().map(|range| (range.high_ns, range.count))
+        recorded(&self.counts)
     }
 
     /// The buckets at two significant digits as `upper_ns count upper_ns count …`, ascending; none is above
     /// the maximum.
     pub fn curve(&self) -> String {
-        let mut coarse = Counts::new(CURVE_BITS);
-        self.buckets().for_each(|(upper_ns, count)| coarse.add(upper_ns, count));
-        let words = coarse.ranges().map(|range| format!("{} {}", range.high_ns.min(self.max()), range.count));
+        let mut coarse = counts(CURVE_DIGITS);
+        for (upper_ns, count) in self.buckets() {
+            coarse.saturating_record_n(upper_ns, count);
+        }
+        let pairs = recorded(&coarse);
+        let words = pairs.map(|(upper_ns, count)| format!("{} {count}", upper_ns.min(self.max())));
         words.collect::<Vec<_>>().join(" ")
     }
+}
+
+fn recorded(counts: &Counts<u64>) -> impl Iterator<Item = (u64, u64)> + '_ {
+    let buckets = counts.iter_recorded();
+    buckets.map(|bucket| (bucket.value_iterated_to(), bucket.count_since_last_iteration()))
 }
 
 #[cfg(test)]
@@ -277,24 +226,6 @@ mod tests {
         assert_eq!((numbers[1], numbers[3], numbers[5]), (1, 2, 1));
         assert_eq!((numbers[0], numbers[4]), (100, 7_777_777_777));
         assert!((1_000_400_000..1_010_000_000).contains(&numbers[2]));
-    }
-
-    #[test]
-    fn ranges_follow_one_another_and_are_as_short_as_the_digits_ask() {
-        for (bits, digits) in [(BITS, 3), (CURVE_BITS, 2)] {
-            let mut counts = Counts::new(bits);
-            counts.counts.fill(1);
-            let mut next_ns = 0;
-            for (index, range) in counts.ranges().enumerate() {
-                assert_eq!(range.low_ns, next_ns);
-                assert_eq!([range.low_ns, range.high_ns].map(|ns| counts.index(ns)), [index, index]);
-                assert!((range.high_ns - range.low_ns) * 10u64.pow(digits) <= range.low_ns);
-                next_ns = range.high_ns + 1;
-            }
-            assert!(next_ns > MAX_COUNTED_NS);
-            counts.add(u64::MAX, 1);
-            assert_eq!(counts.counts.last(), Some(&2));
-        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use super::pattern::Pattern;
 use super::plan::{Framing, PacingPlan, Plan, Protocol, StreamPlan};
 use super::service_times::MAX_SENT;
 use super::text::{latin1_bytes, MAX_MESSAGE_BYTES};
-use wire::net::Address;
+use rustix::net::SocketAddrUnix;
 
 /// The source ports of one address are exhausted long before.
 const MAX_CONNECTIONS: usize = 1_000_000;
@@ -39,7 +39,7 @@ impl Plan {
         self.check_build()?;
         let unix = self.unix.as_deref();
         refuse!(self.addresses.is_empty() == unix.is_none(), "addresses: name at least one, or `unix`");
-        refuse!(unix.is_some_and(|path| Address::unix(path).is_none()), "unix: no path of a socket");
+        refuse!(unix.is_some_and(|path| SocketAddrUnix::new(path).is_err()), "unix: no path of a socket");
         let engines = self.part.map_or(1, |part| part.engines);
         refuse!(engines == 0 || engines > MAX_ENGINES, "part: engines: 1 to {MAX_ENGINES}");
         let engine = self.part.map_or(0, |part| part.engine);
@@ -126,10 +126,7 @@ impl Plan {
             ("layers", cfg!(feature = "layers"), self.tunnel.is_some()),
             ("matches", cfg!(feature = "matches"), self.expect.matches.is_some()),
         ] {
-            refuse!(
-                is_needed && !is_built,
-                "this probe is built without `{feature}`: `ringside-probe` has it"
-            );
+            refuse!(is_needed && !is_built, "this probe is built without `{feature}`: `ringside-probe` has it");
         }
         Ok(())
     }
@@ -258,8 +255,7 @@ mod tests {
             ("layers", cfg!(feature = "layers"), r#""protocol": "http", "tunnel": {"authority": "h:1"}"#),
             ("matches", cfg!(feature = "matches"), r#""protocol": "http", "expect": {"matches": "x"}"#),
         ] {
-            let common =
-                r#""addresses": ["127.0.0.1:1"], "requests": 1, "request": {"headers": [["Host", "h"]]}"#;
+            let common = r#""addresses": ["127.0.0.1:1"], "requests": 1, "request": {"headers": [["Host", "h"]]}"#;
             let plan: Plan = serde_json::from_str(&format!("{{{common}, {keys}}}")).unwrap();
             let refusal = format!("load: this probe is built without `{feature}`: `ringside-probe` has it");
             assert_eq!(plan.check(), if is_built { Ok(()) } else { Err(refusal) });

@@ -17,7 +17,7 @@ pub fn run(
         pin::pin_thread("stub: cpus", &plan.cpus)?;
     }
     let mut stub = Stub::listen(plan).map_err(|error| format!("stub: cannot listen: {error}"))?;
-    os::set_least_timer_slack();
+    let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
     let listening = json!({"type": "listening", "version": wire::request::PROTOCOL, "ports": stub.ports});
     if let Err(gone) = writer.send(&listening, true) {
         return Ok(Err(gone));

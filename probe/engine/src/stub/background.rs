@@ -1,10 +1,11 @@
 //! The stub on a thread of its own, during a trial.
 
 use super::{Stub, StubPlan};
+use rustix::pipe::{pipe_with, PipeFlags};
 use std::io;
 use std::os::unix::io::{AsFd, OwnedFd};
 use std::thread::{Builder, JoinHandle};
-use wire::os::{pipe, poll, set_least_timer_slack, Errno, PollFd};
+use wire::os::{poll, Errno, PollFd};
 use wire::pin;
 
 /// Dropped, it ends at once.
@@ -17,10 +18,10 @@ pub struct Background {
 impl Background {
     /// Serves from now on; earlier connections waited in the backlog.
     pub fn start(mut stub: Stub, plan: &StubPlan) -> io::Result<Background> {
-        let (done, running) = pipe()?;
+        let (done, running) = pipe_with(PipeFlags::CLOEXEC)?;
         let cpus = plan.cpus.clone();
         let thread = Builder::new().name("stub".into()).spawn(move || {
-            set_least_timer_slack();
+            let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
             if !cpus.is_empty() {
                 // Checked before the start.
                 let _ = pin::pin_thread("stub: cpus", &cpus);

@@ -12,15 +12,21 @@ use calls::Ledger;
 use head::{parse, BadHead};
 pub use plan::StubPlan;
 use plan::Upstream;
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll::{self, Event, EventData, EventFlags};
+use rustix::event::Timespec;
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use rustix::net::{self, RecvFlags, SendFlags, SocketFlags};
+use rustix::process::{getrlimit, Resource};
 use serde_json::{json, Value};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::os::unix::io::{AsFd, OwnedFd};
+use std::net::{Ipv4Addr, SocketAddrV4, TcpListener};
+use std::os::unix::io::AsFd;
 use wire::clock::now_ns;
-use wire::net::{self, Event, EventQueue};
-use wire::os::{descriptors_limit, Errno, PollFd};
+use wire::os::PollFd;
 
 const BACKLOG: i32 = 4096;
 const MAX_HEAD_BYTES: usize = 16 * 1024;
@@ -55,7 +61,7 @@ struct Caller {
 
 pub struct Stub {
     plan: StubPlan,
-    queue: EventQueue,
+    epoll: OwnedFd,
     listeners: Vec<OwnedFd>,
     pub ports: Vec<u16>,
     replies: Vec<[Vec<u8>; 3]>,
@@ -79,20 +85,20 @@ pub struct Stub {
 impl Stub {
     /// Listens; nothing is answered before `serve`.
     pub fn listen(plan: &StubPlan) -> io::Result<Stub> {
-        let queue = EventQueue::new()?;
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into();
+        let file = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let (mut listeners, mut ports) = (Vec::new(), Vec::new());
         for number in 0..plan.upstreams.len() {
-            let socket = net::socket(&address)?;
-            net::bind(&socket, &address)?;
+            let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+            let socket = net::socket_with(net::AddressFamily::INET, net::SocketType::STREAM, flags, None)?;
+            net::bind(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0))?;
             net::listen(&socket, BACKLOG)?;
             let listener = TcpListener::from(socket);
             ports.push(listener.local_addr()?.port());
-            queue.add(&listener, number as u64, libc::EPOLLIN)?;
+            epoll::add(&file, &listener, EventData::new_u64(number as u64), EventFlags::IN)?;
             listeners.push(listener.into());
         }
         // The soft limit may be raised to it later, for loads.
-        let (_, limit) = descriptors_limit()?;
+        let limit = getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX);
         let reply = |upstream: &Upstream| {
             ["Connection: close\r\n", "", "Connection: keep-alive\r\n"].map(|connection| {
                 let head = format!(
@@ -105,7 +111,7 @@ impl Stub {
             })
         };
         Ok(Stub {
-            queue,
+            epoll: file,
             listeners,
             ports,
             replies: plan.upstreams.iter().map(reply).collect(),
@@ -139,7 +145,7 @@ impl Stub {
             busy_turns = 0;
             let due = self.due.peek().map(|Reverse((at, ..))| *at);
             let time_ns = due.map(|due| due.saturating_sub(now_ns()));
-            if wait(PollFd::readable(self.queue.as_fd()), time_ns) {
+            if wait(PollFd::readable(self.epoll.as_fd()), time_ns) {
                 return;
             }
         }
@@ -147,17 +153,20 @@ impl Stub {
 
     /// Handles pending events and due answers, without waiting. True when there were events.
     fn turn(&mut self, events: &mut Vec<Event>, buffer: &mut [u8]) -> bool {
-        let _ = self.queue.wait(events, 0);
+        events.clear();
+        let none = Timespec::default();
+        let _ = epoll::wait(&self.epoll, spare_capacity(events), Some(&none));
         for event in events.iter() {
-            let data = event.number();
+            let data = event.data.u64();
             let (index, generation) = ((data & 0xffff_ffff) as usize, (data >> 32) as u32);
             if generation == 0 {
                 self.accept(index);
             } else if self.is_current(index, generation) {
                 self.send(index);
-                let over = libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR;
-                if event.has(libc::EPOLLIN | over) && self.is_current(index, generation) {
-                    self.receive(index, now_ns(), event.has(over), buffer);
+                let over = EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR;
+                let flags = event.flags;
+                if flags.intersects(EventFlags::IN | over) && self.is_current(index, generation) {
+                    self.receive(index, now_ns(), flags.intersects(over), buffer);
                 }
             }
         }
@@ -193,21 +202,22 @@ impl Stub {
     }
 
     fn accept(&mut self, upstream: usize) {
-        while let Ok(socket) = net::accept(&self.listeners[upstream]) {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        while let Ok(socket) = net::accept_with(&self.listeners[upstream], flags) {
             if self.connections.len() - self.free.len() >= self.max_connections {
                 let most = self.max_connections;
                 self.flood.get_or_insert_with(|| format!("more than {most} connections at one time"));
                 continue;
             }
-            let _ = net::set_option(&socket, libc::IPPROTO_TCP, libc::TCP_NODELAY, 1);
+            let _ = net::sockopt::set_tcp_nodelay(&socket, true);
             self.generation = self.generation.wrapping_add(1).max(1);
             let index = self.free.pop().unwrap_or_else(|| {
                 self.connections.push(None);
                 self.connections.len() - 1
             });
-            let data = u64::from(self.generation) << 32 | index as u64;
-            let events = libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET;
-            if self.queue.add(&socket, data, events).is_err() {
+            let data = EventData::new_u64(u64::from(self.generation) << 32 | index as u64);
+            let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
+            if epoll::add(&self.epoll, &socket, data, flags).is_err() {
                 self.free.push(index);
                 return;
             }
@@ -243,9 +253,9 @@ impl Stub {
             let Some(connection) = &mut self.connections[index] else {
                 return;
             };
-            match net::receive(&connection.socket, buffer) {
-                Ok(0) => return self.close(index),
-                Ok(count) => {
+            match net::recv(&connection.socket, &mut buffer[..], RecvFlags::empty()) {
+                Ok((0, _)) => return self.close(index),
+                Ok((count, _)) => {
                     let mut bytes = &buffer[..count];
                     let skipped = connection.to_skip.min(bytes.len() as u64);
                     connection.to_skip -= skipped;
@@ -355,7 +365,7 @@ impl Stub {
         };
         let mut sent = 0;
         let over = loop {
-            match net::send(&connection.socket, &connection.out[sent..]) {
+            match net::send(&connection.socket, &connection.out[sent..], SendFlags::NOSIGNAL) {
                 Ok(count) => sent += count,
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => break false,

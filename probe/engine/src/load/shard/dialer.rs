@@ -2,15 +2,15 @@
 
 use super::connection::Stage;
 use super::ShardConfig;
-use crate::io::{Io, Slot};
+use crate::io::{socket, Io, Slot};
 use crate::load::error::ErrorKind;
 use crate::load::pacer::{Pacer, Pacing};
 use crate::load::source::{bind, shrink_buffers, Sources};
+use rustix::net::{SocketAddrAny, SocketAddrUnix};
 use std::collections::VecDeque;
 use std::io;
 use std::ops::Range;
 use wire::clock::now_ns;
-use wire::net::{socket, Address};
 
 /// The pause after a failure, before the connection is opened again.
 const RETRY_NS: u64 = 100_000_000;
@@ -31,7 +31,7 @@ pub struct Dial {
 pub struct Dialer {
     start_ns: u64,
     sources: Sources,
-    unix: Option<Address>,
+    unix: Option<SocketAddrUnix>,
     ramp: Pacer,
     /// Whether the plan has a ramp; without one all connections are due at once, and no instant is missed.
     is_ramped: bool,
@@ -60,7 +60,7 @@ impl Dialer {
         Dialer {
             start_ns: config.start_ns + lead_ns,
             sources: Sources::new(&plan.addresses, &plan.sources, plan.connections),
-            unix: plan.unix.as_deref().and_then(Address::unix),
+            unix: (plan.unix.as_deref()).and_then(|path| SocketAddrUnix::new(path).ok()),
             ramp: Pacer::new(&ramp, config.partition, None, Some(total)),
             lanes: plan.lanes(),
             is_ramped: plan.ramp_per_s.is_some(),
@@ -129,14 +129,14 @@ impl Dialer {
         }
         let id = config.connection_id(slot);
         let number = config.connection_number(slot);
-        let (target, source) = match self.unix {
-            Some(address) => (address, None),
+        let (target, source) = match &self.unix {
+            Some(path) => (SocketAddrAny::from(path.clone()), None),
             None => {
                 let (target, source) = self.sources.addresses(number);
-                (Address::from(target), source)
+                (SocketAddrAny::from(target), source)
             }
         };
-        let opened = socket(&target).map_err(io::Error::from).and_then(|socket| {
+        let opened = socket(target.address_family()).map_err(io::Error::from).and_then(|socket| {
             if config.plan.stream.pauses(id) {
                 shrink_buffers(&socket)?;
             }

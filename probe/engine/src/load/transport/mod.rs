@@ -18,11 +18,11 @@ use crate::load::shard::{self, ShardConfig};
 use handler::{End, LayeredHandler};
 pub use link::Layers;
 use link::{Links, Sender, Session};
+use rustix::fd::OwnedFd;
+use rustix::net::SocketAddrAny;
 use std::io;
-use std::os::unix::io::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
-use wire::net::Address;
 
 /// What was wrong with a connection.
 #[derive(Debug)]
@@ -115,7 +115,7 @@ impl<I: Io> Layered<I> {
 }
 
 impl<I: Io> Io for Layered<I> {
-    fn open(&mut self, slot: Slot, socket: OwnedFd, address: &Address) -> io::Result<u64> {
+    fn open(&mut self, slot: Slot, socket: OwnedFd, address: &SocketAddrAny) -> io::Result<u64> {
         let number = self.links.number(slot);
         if self.links.take(number).is_some() {
             // Its only stream has failed, and the connection has not.
