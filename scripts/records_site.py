@@ -89,11 +89,12 @@ class Site:
     ) -> None:
         """`contracts`: the contract of each workload as Markdown. `programs`: the catalogue's contenders,
         which have what plans of older records leave out."""
-        newest_first = sorted(records, key=lambda record: (record.began, record.name), reverse=True)
-        self.records = newest_first
+        # Single experiments come behind suites.
+        order = sorted(records, key=lambda each: (len(each.pages) > 1, each.began, each.name), reverse=True)
+        self.records = order
         self.contracts = contracts
         self.programs = {each.name: each for each in programs}
-        self.parts = [(record, each) for record in newest_first for each in record.pages]
+        self.parts = [(record, each) for record in order for each in record.pages]
         self.environment = templates.environment(_TEMPLATES)
         by_name: dict[str, list[tuple[Record, RunAnalysis]]] = {}
         for record, each in self.parts:
@@ -131,7 +132,7 @@ class Site:
             title=title,
             records=[(record, f"{root}{record.href}") for record in self.records],
             contenders={name: f"{root}contenders/{file_name(_folder(name))}.html" for name in names},
-            # The newest run of each.
+            # Of each the run of the newest suite, or of the newest record where no suite has it.
             experiments={
                 name: f"{root}{runs[0][0].place(runs[0][1])}" for name, runs in self.by_experiment.items()
             },

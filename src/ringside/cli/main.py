@@ -105,6 +105,11 @@ def main() -> None:
         status = 0
     except (RingsideError, OSError, ImportError, MemoryError) as error:
         status = _complain(_cause(error), EXIT_USAGE)
+    except RuntimeError as error:
+        if "start new thread" not in str(error):
+            raise
+        what = "a thread cannot be started: is there too little memory, or a limit on processes (ulimit -u)?"
+        status = _complain(what, EXIT_USAGE)
     sys.exit(status if isinstance(status, int) else 0)
 
 

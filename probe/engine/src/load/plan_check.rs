@@ -126,7 +126,10 @@ impl Plan {
             ("layers", cfg!(feature = "layers"), self.tunnel.is_some()),
             ("matches", cfg!(feature = "matches"), self.expect.matches.is_some()),
         ] {
-            refuse!(is_needed && !is_built, "this probe is built without `{feature}`: `ringside-probe` has it");
+            refuse!(
+                is_needed && !is_built,
+                "this probe is built without `{feature}`: `ringside-probe` has it"
+            );
         }
         Ok(())
     }
@@ -255,7 +258,8 @@ mod tests {
             ("layers", cfg!(feature = "layers"), r#""protocol": "http", "tunnel": {"authority": "h:1"}"#),
             ("matches", cfg!(feature = "matches"), r#""protocol": "http", "expect": {"matches": "x"}"#),
         ] {
-            let common = r#""addresses": ["127.0.0.1:1"], "requests": 1, "request": {"headers": [["Host", "h"]]}"#;
+            let common =
+                r#""addresses": ["127.0.0.1:1"], "requests": 1, "request": {"headers": [["Host", "h"]]}"#;
             let plan: Plan = serde_json::from_str(&format!("{{{common}, {keys}}}")).unwrap();
             let refusal = format!("load: this probe is built without `{feature}`: `ringside-probe` has it");
             assert_eq!(plan.check(), if is_built { Ok(()) } else { Err(refusal) });
