@@ -293,11 +293,11 @@ def test_a_connection_that_takes_few_requests_keeps_nobody_waiting(
 
 
 def burst_twice(target: Target) -> dict[str, Any]:
-    """The outcome of two bursts: the second comes after twice the time for which the server
-    keeps an idle connection."""
+    """The outcome of two bursts: the second comes after two and a half times the time for which the server
+    keeps an idle connection. It closes those that were opened again after a multiple of that time."""
     plan: dict[str, Any] = {
         "requests": 16,
-        "pacing": {"kind": "constant", "rate_per_s": 0.8, "burst": 8},
+        "pacing": {"kind": "constant", "rate_per_s": 0.64, "burst": 8},
         "request": {"target": "/hello"},
         "expect": {"equals": "hello"},
     }
