@@ -306,6 +306,25 @@ def test_no_block_begins_after_the_deadline(benchmark: Make, store: Store, run: 
     assert store.run(run.id).ended_at is None
 
 
+def test_a_block_that_has_begun_ends_after_the_deadline(benchmark: Make, store: Store) -> None:
+    """Also with trials that do not count, which come where a cell at the beginning of a point is missing."""
+    uncounted = 0
+    for seed in range(12):
+        run, rule, missing = store.begin_run("x", seed, {}, {}, {}), StoppingRule(3), Cell("a", POINTS[0])
+        maker = Maker()
+        loop = benchmark(maker, rule=rule, run=run, unavailable={missing: "not here"})
+
+        def late(block: int, cell: Cell, loop: BlockLoop = loop) -> int:
+            loop.progress.rule = dataclasses.replace(loop.rule, deadline_s=0)
+            return 1000
+
+        maker.wall_ns = late
+        assert not loop.conduct()
+        assert Counter(each.block for each in store.trials(run) if each.cell != missing) == {1: 3}
+        uncounted += sum(block == 0 for block, *_ in maker.made)
+    assert uncounted
+
+
 def test_a_run_whose_time_is_over_has_ended(benchmark: Make, store: Store, run: Run) -> None:
     """That is as planned, unlike a deadline."""
     assert benchmark(Maker(), rule=StoppingRule(30, time_s=0, min_timed_blocks=2)).conduct()

@@ -116,7 +116,7 @@ def enough(times_ns: Sequence[int], least_s: float) -> int:
     typical_s = max(1.0, median(times_ns[len(times_ns) // 2 :])) / 1e9
     state = steady_state([max(1, each) for each in times_ns])
     may_warm = state.kind is not SeriesKind.STEADY if state else typical_s < _FALLS_TO * times_ns[0] / 1e9
-    # As many as took it to get warm, or more than did not suffice.
+    # As many repeats as it took to get warm; more where they were too few.
     settling = 0
     if state and state.kind is SeriesKind.WARM:
         settling = len(times_ns)
@@ -245,7 +245,7 @@ class RunLoop(ABC):
         KeyboardInterrupt passes through. In each case all finished trials are in the store."""
         with self.store.hold(self.run):
             done = self._begin()
-            # Where the time is over, what there is is judged.
+            # If the deadline comes during the warm-ups, the blocks that the store has are still judged.
             with suppress(DeadlineError):
                 self.warm_up()
                 workload = self.measurement
@@ -378,7 +378,7 @@ class RunLoop(ABC):
             failing.clear()
             return
         failing.append(trial.cell.contender)
-        # One contender among others may be the one that does it; so may two, one after the other.
+        # One contender may be the cause, and so may two in a row: a harmless program is tried first.
         is_suspect = len(set(failing)) > 1 or len(self.experiment.contenders) == 1
         if len(failing) < MAX_PROBE_FAILURES or not is_suspect:
             return
@@ -428,8 +428,10 @@ class BlockLoop(RunLoop):
 
     def _measure_cell(self, block: int, position: int, cell: Cell, *, is_first: bool) -> None:
         if self.is_drawn and self.follows_another(block, cell):
-            before = self.rehearse(self.measured(cell), cell)
-            if before and before.outcome is Outcome.INTERRUPTED:
+            # A block that has begun is completed, also after the deadline.
+            self.notify("warm-up", cell)
+            before = attempt(self.maker, 0, 0, self.measured(cell), first=False)
+            if before.outcome is Outcome.INTERRUPTED:
                 raise KeyboardInterrupt
         self.notify("trial", block, cell)
         since = time.monotonic()
