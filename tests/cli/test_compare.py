@@ -81,6 +81,7 @@ def test_the_file_of_a_record_stands_for_its_run(
     expected = in_process("compare", *runs, "--json", "--store", where).stdout
     assert in_process("compare", "old.json.xz", "new.json.xz", "--json").stdout == expected
     assert in_process("compare", runs[0], "new.json.xz", "--json", "--store", where).stdout == expected
+    assert f"{runs[1]} is named twice" in complaint("compare", "old.json.xz,new.json.xz", "new.json.xz")
     shown = in_process("show", runs[1], "--json", "--store", where).stdout
     assert in_process("show", "new.json.xz", "--json").stdout == shown
     assert "none.json.xz" in complaint("show", "none.json.xz")

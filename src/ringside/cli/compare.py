@@ -14,7 +14,7 @@ from ringside.render.export import documents
 from ringside.render.export.formats import hyperfine_json
 from ringside.render.text import changes, markdown, terminal
 from ringside.store import record
-from ringside.store.database import runs_of_side
+from ringside.store.database import runs_of_side, single_run
 
 
 def compare(
@@ -60,8 +60,9 @@ def _sides(store: str | None, names: Sequence[str]) -> list[list[RunAnalysis]]:
 
 
 def _side(store: str | None, name: str) -> list[RunAnalysis]:
-    """The runs of one side: of the store, or that of a record, where the name is its file's."""
-    if name.endswith(record.SUFFIX):
-        store, name = name, "latest"
-    storage = context.open_store(store, create=False)
-    return [analysis_of(storage, run) for run in runs_of_side(storage, name)]
+    """The runs of one side: of the store, or those of records, where the names are files."""
+    if not name.endswith(record.SUFFIX):
+        storage = context.open_store(store, create=False)
+        return [analysis_of(storage, run) for run in runs_of_side(storage, name)]
+    records = [context.open_store(file.strip(), create=False) for file in name.split(",")]
+    return [analysis_of(each, single_run(each, "latest")) for each in records]
