@@ -15,10 +15,11 @@ from ringside.catalogue.loader import Catalogue
 from ringside.cli import EXIT_INTERRUPTED, EXIT_USAGE, context, params, serve, show, streams
 from ringside.cli.progress import LiveProgress
 from ringside.errors import ClusterError, ProbeError, StoreError, UsageError
-from ringside.measure.host import Executor
+from ringside.measure.host import Capacity, Executor
 from ringside.measure.runs.campaign import Campaign, LocalCampaign, Task, new_task, resumed_task
 from ringside.measure.runs.plan import check, past_limit, readable
 from ringside.measure.toolchain import apt
+from ringside.measure.toolchain.builds import Toolchain
 from ringside.model.catalogue import Contender
 from ringside.model.design import Goal
 from ringside.model.results import Run
@@ -164,16 +165,6 @@ def _carry_out(settings: RunSettings, task: Task, catalogue: Catalogue, storage:
     shows_parts = bool(task.suite_id) and not (settings.resume or settings.form or settings.sessions > 1)
     with ExitStack() as stack:
         progress = stack.enter_context(LiveProgress(context.stderr_console()))
-        toolchain = context.toolchain(progress.on_build)
-
-        def install(contenders: Sequence[Contender]) -> None:
-            """Install missing runtimes, but for those that nobody is expected to have; without root, name
-            those of all parts at once."""
-            if os.geteuid() != 0:
-                contenders = [c for each in task.experiments for c in readable(each, catalogue).values()]
-            expected = [each for each in contenders if not each.runtime.optional]
-            apt.install_missing(expected, toolchain, progress.on_say)
-
         make: Callable[[Store], Campaign]
         free_cpus: Sequence[int] = ()
         if settings.on and not task.is_empty:
@@ -184,17 +175,11 @@ def _carry_out(settings: RunSettings, task: Task, catalogue: Catalogue, storage:
             capacity, free_cpus = executor.capacity(), executor.cpus(1)[1]
 
             def make(store: Store) -> Campaign:
-                inputs = context.inputs(progress.on_input)
-                tools = (toolchain, inputs, executor, install if settings.sets_up else None)
-                return LocalCampaign(task, catalogue, store, progress, *tools)
+                toolchain, inputs = context.toolchain(progress.on_build), context.inputs(progress.on_input)
+                install = _installer(task, catalogue, toolchain, progress) if settings.sets_up else None
+                return LocalCampaign(task, catalogue, store, progress, toolchain, inputs, executor, install)
 
-        for each in task.experiments:
-            cells = len(check(each, catalogue, capacity)) * len(each.contenders)
-            if cells >= _MANY_CELLS:
-                time = f"{duration(cells / 2)} per block, {count(each.blocks, 'block')} at most"
-                streams.say(
-                    f"{each.name}: {cells:,} cells take about {time}; for less: --only, --set, --time 10m"
-                )
+        _check_points(task, catalogue, capacity)
         # Only now: a wrong name leaves no store behind.
         store = storage or context.open_store(settings.store)
         if task.is_empty:
@@ -214,7 +199,7 @@ def _carry_out(settings: RunSettings, task: Task, catalogue: Catalogue, storage:
         failure = _failure(campaign, settings, show_part if shows_parts else None, free_cpus)
     if failure is not None:
         begun = (campaign.task.suite_id or campaign.runs[-1].id) if campaign.runs else None
-        streams.say(f"{failure or 'interrupted'}{resume_hint(settings, begun)}")
+        streams.say(f"{failure or 'interrupted'}{_resume_hint(settings, begun)}")
         return EXIT_USAGE if failure else EXIT_INTERRUPTED
     stored = [store.run(run.id) for run in campaign.runs]
     status = show.present(
@@ -231,6 +216,32 @@ def _carry_out(settings: RunSettings, task: Task, catalogue: Catalogue, storage:
 
         report.write_page([analysis_of(store, run) for run in stored], settings.report_to, "--report")
     return status
+
+
+def _installer(
+    task: Task, catalogue: Catalogue, toolchain: Toolchain, progress: LiveProgress
+) -> Callable[[Sequence[Contender]], None]:
+    """What installs missing runtimes, but for those that nobody is expected to have; without root, it names
+    those of all parts at once."""
+
+    def install(contenders: Sequence[Contender]) -> None:
+        if os.geteuid() != 0:
+            contenders = [c for each in task.experiments for c in readable(each, catalogue).values()]
+        expected = [each for each in contenders if not each.runtime.optional]
+        apt.install_missing(expected, toolchain, progress.on_say)
+
+    return install
+
+
+def _check_points(task: Task, catalogue: Catalogue, capacity: Capacity) -> None:
+    """Say how long experiments of many cells take. Raises UsageError where they cannot be measured here."""
+    for each in task.experiments:
+        cells = len(check(each, catalogue, capacity)) * len(each.contenders)
+        if cells >= _MANY_CELLS:
+            time = f"{duration(cells / 2)} per block, {count(each.blocks, 'block')} at most"
+            streams.say(
+                f"{each.name}: {cells:,} cells take about {time}; for less: --only, --set, --time 10m"
+            )
 
 
 def _failure(
@@ -260,7 +271,7 @@ def _failure(
     return failure
 
 
-def resume_hint(settings: RunSettings, name: str | None) -> str:
+def _resume_hint(settings: RunSettings, name: str | None) -> str:
     """How the run, or suite, of that name is resumed; empty where none has begun."""
     if name is None:
         return ""
