@@ -46,7 +46,7 @@ impl Trial<'_, '_> {
         let cpu = supervisor.cpu();
         let waited_ns = usage.user_ns + usage.system_ns;
         let lacks = |tolerance| cpu.is_some_and(|cpu| cpu.total_ns + tolerance < waited_ns);
-        let has_left = findings.sampler.left_cgroup.is_some() || lacks(UNACCOUNTED_NS);
+        let has_left = findings.sampler.left_cgroup || lacks(UNACCOUNTED_NS);
         let escaped = cgroup.filter(|_| has_left);
         if let Some(cgroup) = escaped {
             let path = quoted(&cgroup.path().display().to_string());

@@ -93,9 +93,9 @@ pub struct Sampler {
     /// Page faults until memory was seen last.
     faults: ProcessTimes,
     seen_faults: u64,
-    /// A process that was outside the trial's cgroup in two samples in succession, and those of the last sample: one
-    /// that is being forked is seen before the kernel puts it into the cgroup of its parent.
-    pub left_cgroup: Option<i32>,
+    /// Whether a process was outside the trial's cgroup in two samples in succession.
+    pub left_cgroup: bool,
+    /// Those outside in the last sample: one that is being forked is seen before it is in the cgroup of its parent.
     outside: Vec<i32>,
     page_bytes: u64,
     tick_ns: u64,
@@ -138,7 +138,7 @@ impl Sampler {
             process_times: ProcessTimes::default(),
             faults: ProcessTimes::default(),
             seen_faults: 0,
-            left_cgroup: None,
+            left_cgroup: false,
             outside: Vec::new(),
             page_bytes: os::page_bytes() as u64,
             tick_ns: 1_000_000_000 / sys::ticks_per_second(),
@@ -298,7 +298,7 @@ impl Sampler {
 
     /// Looks for a process outside the trial's cgroup.
     fn find_escapes(&mut self, tree: &[Process], cgroup: Option<&Cgroup>) {
-        let Some(cgroup) = cgroup.filter(|_| self.left_cgroup.is_none()) else {
+        let Some(cgroup) = cgroup.filter(|_| !self.left_cgroup) else {
             return;
         };
         // One file in place of one for each process. It lacks those of sub-groups, which are asked for their own.
@@ -317,14 +317,14 @@ impl Sampler {
                 let now = self.procfs.process(pid);
                 if now.is_some_and(|now| now.alive) {
                     self.outside.push(pid);
-                    self.left_cgroup = self.left_cgroup.or(Some(pid).filter(|pid| before.contains(pid)));
+                    self.left_cgroup |= before.contains(&pid);
                 }
             }
         }
     }
 
     fn cpu_ns(&mut self, tree: &[Process], cgroup: Option<&Cgroup>) -> u64 {
-        let complete = cgroup.filter(|_| self.left_cgroup.is_none());
+        let complete = cgroup.filter(|_| !self.left_cgroup);
         if let Some(cpu) = complete.and_then(Cgroup::cpu) {
             return cpu.total_ns;
         }
