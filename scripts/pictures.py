@@ -96,9 +96,8 @@ def vs() -> None:
 
 
 def showdown() -> None:
-    plain = re.compile(r"\x1b\[[0-9;]*m")
     lines = terminal("show", "showdown").splitlines()
-    words = [plain.sub("", line) for line in lines]
+    words = [Text.from_ansi(line).plain for line in lines]
     # The first two problems, and the last table.
     problems = words.index("", words.index("") + 1)
     table = next(number for number, line in enumerate(words) if line.startswith("Times the best"))

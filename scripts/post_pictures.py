@@ -262,8 +262,7 @@ def overview_panel(overview: Overview) -> Panel:
         }
         for column in overview.columns
         for name in overview.names
-        if name in column.analysis.names
-        and (ratio := column.analysis.behind_best(name, column.point)) is not None
+        if (cell := column.cell(name)) and (ratio := cell.ratio) is not None
     ]
     # Names of many experiments have no room side by side.
     slanted = (

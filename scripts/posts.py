@@ -22,7 +22,6 @@ from ringside.model.design import Cell, Level, Point
 from ringside.model.results import Answer, ClaimResult, Interval
 from ringside.render.text.markdown import escape
 from ringside.render.text.words import machine
-from ringside.stats.interval import median_interval
 from ringside.stats.paired import paired_ratio
 
 TEMPLATE = Path(__file__).parent / "posts.md.j2"
@@ -73,7 +72,7 @@ class Post:
         """`older`: runs on older runtimes. `elsewhere`: runs on another host, which have figures only where
         `runs` have none, and decide no claim."""
         self.source = source
-        self.runs = [*runs, *elsewhere]
+        self.runs, self.elsewhere = [*runs, *elsewhere], elsewhere
         self.findings = {each.claim.id: each.finding for each in judge_claims([source], runs)}
         self.older = Post(source, older) if older else None
         self.own = [run for run in self.runs if run.experiment.published == source.name]
@@ -81,11 +80,6 @@ class Post:
     @property
     def heading(self) -> str:
         return f"{escape(self.source.title)} ({escape(self.source.date)})"
-
-    @property
-    def versions(self) -> str:
-        """What the programs of its own experiments run on."""
-        return versions(self.own)
 
     def answers(self) -> Iterator[str]:
         """The answer of each claim; `FEWER_CORES` where it holds without the cores of the source."""
@@ -118,11 +112,15 @@ class Post:
 
     def run(self, names: Iterable[str], *places: Place) -> RunAnalysis:
         """The run that has these contenders at all of these places: one of the source's own first, then one
-        with more points. Raises SystemExit where there is none."""
+        that is not of elsewhere, then one with more points. Raises SystemExit where there is none."""
         fitting = (
             run for run in self.runs if {*names} <= {*run.names} and all(each.point(run) for each in places)
         )
-        found = max(fitting, key=lambda run: (run in self.own, len(run.points)), default=None)
+        found = max(
+            fitting,
+            key=lambda run: (run in self.own, run not in self.elsewhere, len(run.points)),
+            default=None,
+        )
         if found is None:
             raise SystemExit(f"{self.source.name}: no run has {', '.join(names)} at {places[0]}")
         return found
@@ -134,7 +132,9 @@ class Post:
         place of the second, where it is another one."""
         run = self.run((above, below), place, other or place)
         points = place.point(run), (other or place).point(run)
-        if points[0] and not other and _is_merged(run, metric, Cell(above, points[0])):
+        merged = run.examination.observations.percentile
+        if points[0] and not other and merged(metric, Cell(above, points[0])):
+            # A high percentile of the requests of all blocks together, as tables show it.
             comparison = run.comparison(run.metric(metric), above, below, points[0])
             assert comparison
             return comparison.ratio
@@ -152,13 +152,11 @@ class Post:
         """The median of a metric over blocks; a high percentile of all requests, where there are enough."""
         run = self.run((name,), place)
         point = place.point(run)
-        values = run.values(metric, name, point) if point else {}
-        if not values:
+        has_values = point and run.values(metric, name, point)
+        found = run.cell(name, point).metrics.get(metric) if point and has_values else None
+        if found is None:
             raise SystemExit(f"{self.source.name}: {name} has no {metric} at {place}")
-        assert point
-        if _is_merged(run, metric, Cell(name, point)):
-            return run.cell(name, point).metrics[metric]
-        return median_interval(list(values.values()))
+        return found
 
     def then(self, metric: str, name: str, **levels: Level) -> float:
         """The source's own figure."""
@@ -227,11 +225,6 @@ class Post:
         """Whether half of a gap or more, by logarithms, goes away with a condition. `gap`, `effect`: the
         ratio without it, and that over the ratio with it."""
         return is_more(effect) and is_more(gap) and effect.estimate**2 >= gap.estimate
-
-
-def _is_merged(run: RunAnalysis, metric: str, cell: Cell) -> bool:
-    """Whether a metric is a high percentile of the requests of all blocks together, as tables show it."""
-    return run.examination.observations.percentile(metric, cell) is not None
 
 
 def versions(runs: Iterable[RunAnalysis]) -> str:

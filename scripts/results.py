@@ -302,7 +302,7 @@ def strangers(records: Mapping[str, Record], sources: Sequence[Published]) -> li
     ]
 
 
-def documents(records: Mapping[str, Record]) -> dict[Path, bytes]:
+def documents(records: Mapping[str, Record], own_posts: Mapping[str, posts.Post]) -> dict[Path, bytes]:
     """What each document should say, by the record's names."""
     catalogue, sources = context.catalogue(), published()
     made = {ROOT / "README.md": waiting(records), DOCS / "RUNTIMES.md": findings(records)}
@@ -311,10 +311,7 @@ def documents(records: Mapping[str, Record]) -> dict[Path, bytes]:
         for path, text in made.items()
     }
     tested = [*records[SUITE].suite.runs, *records[SLEEPERS].suite.runs]
-    older = read_records(OLDER)[SUITE].suite.runs
     site = Site(records.values(), contracts(), catalogue.contenders()[0]).files()
-    elsewhere = records[ELSEWHERE].suite.runs
-    own_posts = posts.posts_of(sources, records[SUITE].suite.runs, older, elsewhere)
     titles = {name: drawn.title for name, drawn in post_pictures.pictures(own_posts).items()}
     return {
         **{SITE / place: content for place, content in site.items()},
@@ -329,7 +326,9 @@ def main(arguments: Sequence[str]) -> int:
     if lines := strangers(records, published()):
         print(*lines, sep="\n", file=sys.stderr)
         return 1
-    made = documents(records)
+    older, elsewhere = read_records(OLDER)[SUITE].suite.runs, records[ELSEWHERE].suite.runs
+    own_posts = posts.posts_of(published(), records[SUITE].suite.runs, older, elsewhere)
+    made = documents(records, own_posts)
     differing = [path for path, text in made.items() if not path.exists() or path.read_bytes() != text]
     stale = [path for path in SITE.rglob("*") if path.is_file() and path not in made]
     if "--check" in arguments:
@@ -346,7 +345,6 @@ def main(arguments: Sequence[str]) -> int:
         path.write_bytes(text)
     for name, file in PICTURES.items():
         (DOCS / "images" / file).write_bytes(picture(records[name].suite.runs))
-    own_posts = posts.posts_of(published(), records[SUITE].suite.runs, (), records[ELSEWHERE].suite.runs)
     for name, drawn in post_pictures.pictures(own_posts).items():
         svg = vl_convert.vegalite_to_svg(drawn.specification())
         (DOCS / "images" / f"post-{name}.svg").write_text(svg, encoding="utf-8")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
+from itertools import pairwise, repeat
 
 from ringside.units import count
 
@@ -19,22 +19,20 @@ def first_number(seed: int) -> int:
     return 1 + seed % (MODULUS - 1)
 
 
-def fold(numbers: Iterable[int], folded: int = 0) -> int:
+def fold(numbers: Iterable[int], base: int = ORDER_BASE) -> int:
     """H over the numbers in their order."""
+    folded = 0
     for number in numbers:
-        folded = (ORDER_BASE * folded + number) % MODULUS
+        folded = (base * folded + number) % MODULUS
     return folded
 
 
 def fold_again(once: int, numbers: int, times: int) -> int:
-    """H over so many numbers, whose H is `once`, that come so many times."""
-    folded = 0
-    for _ in range(times):
-        folded = (pow(ORDER_BASE, numbers, MODULUS) * folded + once) % MODULUS
-    return folded
+    """H over a sequence of so many numbers that comes so many times. `once`: H of one pass."""
+    return fold(repeat(once, times), pow(ORDER_BASE, numbers, MODULUS))
 
 
-# A number of nanoseconds with more digits is none that fits into 63 bits.
+# A number with more digits may not fit into 63 bits.
 _MAX_DIGITS = 18
 
 
