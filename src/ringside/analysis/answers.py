@@ -21,7 +21,7 @@ from ringside.workloads.base import Workload
 # If most of a figure is not the program's, equivalence says little about programs.
 _MOST = 0.5
 _NOISY, _BOUND, _STILL_FASTER = "noisy-neighbour", "generator-bound", "still-faster"
-# Causes that have a warning of their own, as no diagnostic of figures explains them, by its code.
+# Codes of the warnings about causes that no diagnostic of figures explains.
 WEAK_FLOOR, WAITING, NOT_WARM = "weak-reference", "waiting", "not-warm"
 
 

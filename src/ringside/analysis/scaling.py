@@ -70,8 +70,8 @@ def _grown(
 
 
 def _levels(run: RunFigures, law: Law, reduce: Callable[[Sequence[float]], float | None]) -> Levels:
-    """The metric of a law; `reduce`: what stands for the values of a block at points of one level, None where
-    nothing does."""
+    """The metric of a law. `reduce` makes one value of those that a block has at one level; None leaves the
+    level out."""
     values: dict[tuple[str, Point], dict[int, dict[Any, list[float]]]] = {}
     for name, point in product(run.names, run.points):
         own = values.setdefault((name, point.without(law.over, *law.regardless_of)), {})

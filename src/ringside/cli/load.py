@@ -146,7 +146,7 @@ def _load(settings: LoadSettings, parsed: Sequence[Target], plan: LoadPlan, warm
         streams.say(check.sentence())
     if is_aborted and settings.form:
         streams.say(f"aborted: {result.figures.detail}")
-    # Last: a disk that is full by now hides nothing of what was measured.
+    # Files last: if the disk is full, the result has been printed.
     for option, path in settings.files.items():
         words = "is written"
         if option == "--log":
@@ -303,7 +303,7 @@ def _compare(
             name: replace(plan, addresses=addresses[name], progress_s=progress_s)
             for name, plan in plans.items()
         }
-        # Who gives up while another one measures leaves no empty run behind.
+        # Begun only now: Ctrl-C while waiting for the machine leaves no empty run behind.
         what = (targets, plans["A"], blocks, settings.margin, seed, storage, engines, _kept_options())
         run = versus.begin(*what)
         shown = _Blocks(settings, targets, blocks, driver, screen)

@@ -23,9 +23,9 @@ from ringside.text import LOG_LINES, last_lines, one_line
 from ringside.units import count, duration, quantity
 from ringside.workloads.base import Measurement, Workload
 
-# A doing that lasts longer gets its time shown.
+# Something that lasts longer is shown with its time.
 _LONG_S = 2.0
-# More blocks than these are no limit that anyone planned.
+# A larger limit is only the default, so it is not shown.
 _PLANNED_BLOCKS = 10_000
 # What a part of a suite takes besides its blocks, before one shows it: builds and warm-ups.
 _PREPARATION_S = 15.0

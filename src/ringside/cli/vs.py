@@ -23,6 +23,7 @@ from ringside.errors import BuildError, ProbeError, RingsideError, UsageError
 from ringside.measure import host
 from ringside.measure.host import Executor, alone
 from ringside.measure.runs.loop import BlockLoop, StoppingRule
+from ringside.measure.runs.trials import PADDING
 from ringside.measure.vs import command_trials
 from ringside.measure.vs import commands as parsing
 from ringside.measure.vs.outputs import INHERIT, check_output, pattern
@@ -196,7 +197,7 @@ def _compare(
     storage = context.open_store(settings.store, anywhere=True)
     progress = LiveProgress(context.stderr_console(), quiet=True, paces=not settings.quiet)
     status, is_whole = 0, True
-    # Who gives up while another one measures leaves no empty run behind.
+    # Begun only now: Ctrl-C while waiting for the machine leaves no empty run behind.
     with alone(progress.on_wait), _quota_watched():
         execution = replace(execution, memory_bytes=int(host.memory_available_bytes() * _MEMORY_SHARE))
         if run:
@@ -356,7 +357,7 @@ def _execution(settings: VsSettings, stdin: Path | None) -> command_trials.Execu
     except UnicodeEncodeError as error:
         raise UsageError(f"the working folder {one_line(str(folder))} is not UTF-8: rename it") from error
     environment, left_out = host.environment()
-    environment.pop("RINGSIDE_PADDING", None)
+    environment.pop(PADDING, None)
     for name in left_out:
         streams.say(f"the variable {one_line(name, 60)} is not UTF-8: the commands do not get it")
     usable = os.sched_getaffinity(0)

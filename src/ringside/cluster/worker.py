@@ -112,11 +112,13 @@ class NodeWorker:
         self._prepared: dict[str, Prepared] = {}
         self._maker: ContenderTrials | None = None
         self._address: str | None = None
+        self._probe: Probe | None = None
 
     def engage(self, site: GroupPlacement) -> NodeFacts | None:
         """Have the lock of the machine, and the site's engines; None where another process measures there.
         Raises ProbeError where no probe starts there, ClusterError where an engine cannot be started."""
-        probe = uploaded_probe()
+        # Asked again and again while another run measures here: the probe is checked once.
+        probe = self._probe = self._probe or uploaded_probe()
         self._executor = Executor(probe)
         if not self._lock.take():
             return None

@@ -27,7 +27,7 @@ _LABEL = 8
 _MAX_ROWS = 12
 # What stands above and below the strip, and the line in which the cursor waits.
 _OTHER_LINES = 7
-# So many to a doubling are drawn: the engine has more.
+# Bands of latency that are drawn for each doubling; the engine has finer ones.
 _BANDS = 8
 # The strip gets a column each second, and more columns in a short load.
 _PROGRESS_S = 1.0

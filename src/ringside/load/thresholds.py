@@ -44,7 +44,7 @@ TOO_FEW = f"fewer than {MIN_BEYOND} requests lie beyond it"
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A threshold held against a load."""
+    """A threshold, and what a load showed for it."""
 
     threshold: Threshold
     # In the threshold's unit; None where nothing was measured, which counts as crossed.
@@ -127,9 +127,9 @@ def parse(text: str, option: str = "--fail-if") -> Threshold:
 
 
 def check(threshold: Threshold, result: LoadResult) -> Check:
-    """Hold a threshold against a load. Times are latencies, of streams lateness; the rate is that of replies
-    as expected, of streams of messages. Errors contain the requests that had no answer at the end
-    (`unfinished`, of which `unsent` were never sent); shares are those of all requests."""
+    """Compare a load with a threshold. Times are latencies (of a stream: lateness); the rate counts expected
+    replies (of a stream: messages). Errors include requests without an answer at the end (`unfinished`; those
+    never sent are `unsent`). Shares are of all requests."""
     figures = result.figures
     value: float | None
     if step := next((slot for step, slot in result.steps if step.rate_per_s == threshold.rate), None):

@@ -117,9 +117,8 @@ def begin(
     engines: Mapping[str, Mapping[str, Any]] = {},
     options: KeptOptions | None = None,
 ) -> Run:
-    """A new run in the store, of which the targets are the contenders, the first the baseline. `engines`: the
-    facts of the machines that the load comes from, by name, where it comes from others;
-    `options`: those of the command line."""
+    """A new run in the store. Its contenders are the targets; the first is the baseline. `engines`: facts of
+    the machines that send the load, by name; empty where this machine does. `options`: the command line's."""
     names = tuple(targets)
     # Of an open loop the rate is given.
     metrics = () if plan.is_open_loop else ("rate",)

@@ -364,7 +364,7 @@ def _close(idle: list[subprocess.Popen[bytes]], path: str, places: Collection[st
         try:
             process.communicate(timeout=_CLOSE_GRACE_S)
         except (subprocess.TimeoutExpired, MemoryError):
-            # MemoryError: nobody reads the error of a process that ends without memory.
+            # MemoryError: Ringside itself is ending without memory, so the probe is killed.
             _kill(process)
             process.wait()
         if process.returncode != 0:

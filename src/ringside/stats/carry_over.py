@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 Cell = TypeVar("Cell", bound=Hashable)
 
-# What is left of an effect from one trial to the next. The ratio of two that alternate (AB, BA, …) moves by
-# nearly this share of the difference between trials after themselves and trials after the other: a large
-# share, which claims few false differences where less is left.
+# The share of an effect that lasts until the next trial. If two contenders alternate (AB, BA, …), their ratio
+# moves by nearly this share of the difference between trials after themselves and trials after the other. A
+# large share claims few false differences where less lasts.
 MEMORY = 0.9
 # The unexplained part of a step is cut at so many medians: three standard deviations of normal noise.
 _CLIPPED, _ROUNDS = 4.4, 3

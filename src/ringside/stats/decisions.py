@@ -175,13 +175,14 @@ class JointTest(Generic[Pair]):
         self.rejected: set[Pair] = set()
 
     def look(self, pairs: Sequence[Pair], statistics: np.ndarray, level: float) -> dict[Pair, float]:
-        """The p-values of hypotheses that are not rejected yet; those of at most `level` are rejected.
-        `statistics`: a row for each hypothesis, a column for each sign vector, the first of which is what was
-        observed; they are overwritten.
+        """The p-values of the hypotheses that earlier looks did not reject. This look rejects those of at
+        most `level`. `statistics` has a row for each hypothesis and a column for each sign vector, the first
+        of which was observed; this method overwrites them.
 
-        Hypotheses are tested from the largest statistic down. The p-value of one is the share of sign vectors
-        for which its own statistic, or one of those that remain, is at least as large as what was observed,
-        or was large enough at an earlier look; and no smaller than the p-value before it."""
+        Hypotheses are tested in the order of their statistics, the largest first. For each, a sign vector
+        counts if it makes the statistic of this hypothesis, or of one that follows, at least as large as the
+        observed one, or if it made one of them large enough at an earlier look. The p-value is the share of
+        these vectors, but no smaller than the p-value before it."""
         import numpy as np
 
         vectors = statistics.shape[1]

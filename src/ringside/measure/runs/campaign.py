@@ -131,9 +131,11 @@ def as_it_began(run: Run, machines: Mapping[str, Prepared]) -> dict[str, Prepare
         where = f" on {machine}" if machine else ""
         contenders = {}
         for name, contender in prepared.contenders.items():
-            sources = described(contender, prepared.workload.name, {}).files
-            if kept.contenders[name].content is not None and (
-                isinstance(contender, Ready) and sources != kept.contenders[name].files
+            planned = kept.contenders[name]
+            if (
+                isinstance(contender, Ready)
+                and planned.content is not None
+                and described(contender, prepared.workload.name, {}).files != planned.files
             ):
                 raise UsageError(f"contender `{name}` has changed since run {run.id} began: start a new run")
             contenders[name] = _as_it_was(run, contender, then.get(name), where)
@@ -195,22 +197,22 @@ class Campaign(ABC):
         of the runs, or an input has no room. ProbeError, ClusterError and KeyboardInterrupt pass through; all
         finished trials are in the store then. `time_limit_s` is for what is measured, not for builds."""
         suite_id = self.task.suite_id
-        # Two that resume a suite at once would each begin what has not begun.
+        # Two processes that resume a suite at the same time would both begin its missing runs.
         with self.store.hold(suite_id) if suite_id else nullcontext():
             measured_s = 0.0
             parts = self.parts()
             names = [(experiment.name, experiment.time_s) for experiment, _, _ in parts]
-            for number, (_, run, prepare) in enumerate(parts):
-                if parts[0][0].name == parts[number][0].name:
+            for number, (experiment, run, make_ready) in enumerate(parts):
+                if experiment.name == parts[0][0].name:
                     measured_s = 0.0  # A session begins.
                 left_s = None if time_limit_s is None else time_limit_s - measured_s
                 if number and left_s is not None and left_s <= 0:
                     continue
                 if len(parts) > 1:
                     self.notify("part", number + 1, names)
-                by_machine = prepare()
+                by_machine = make_ready()
                 start = monotonic()
-                # Who gives up while another one measures leaves no empty run behind.
+                # Begun with the machine's lock: Ctrl-C during the wait leaves no empty run.
                 with self.own():
                     if run is None:
                         run = self.begin(by_machine)
@@ -222,17 +224,17 @@ class Campaign(ABC):
 
     def parts(self) -> list[tuple[Experiment, Run | None, Callable[[], dict[str, Prepared]]]]:
         """The experiments of runs that go on, and of those that begin (None), each with the function that
-        makes every machine ready for it, by its name. Those that go on are ready already: they may not be
-        able to."""
+        makes every machine ready for it, by its name. Runs that go on are made ready at once: one that cannot
+        is refused before anything is measured."""
         for run in self.task.unfinished:
             self.store.refuse_held(run.id)  # before anything is built
         plans = [(run, check_origin(run, on_cluster=self.is_cluster)) for run in self.task.unfinished]
-        capacity = self.capacity()
+        capacity, facts = self.capacity(), self.facts() if plans else {}
         for run, kept in plans:
             # A cluster leaves out the machines that are too small.
             if not self.is_cluster:
                 plan.check_machine(kept.points, find_workload(kept.experiment.workload), capacity)
-            check_machines(run, self.facts())
+            check_machines(run, facts)
         new = [(each, check(each, self.catalogue, capacity)) for each in self.task.experiments]
         parts: list[tuple[Experiment, Run | None, Callable[[], dict[str, Prepared]]]] = []
         for run, kept in plans:

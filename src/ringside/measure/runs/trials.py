@@ -47,7 +47,7 @@ _REHEARSAL_READY_S = 15.0
 _MEMORY_SHARE = 0.75
 LOOPBACK = "127.0.0.1"
 # The variable that only makes the environment's size vary.
-_PADDING = "RINGSIDE_PADDING"
+PADDING = "RINGSIDE_PADDING"
 # A process of its own, which the probe adopts, waits until the port is listened on, reports that, and ends;
 # the server itself takes this program's place, so that nothing else is measured. A connection as a test
 # would be one that the server has to answer.
@@ -161,7 +161,7 @@ def environment(
         "TMPDIR": base.get("TMPDIR", "/tmp"),
         "PYTHONDONTWRITEBYTECODE": "1",
         "ERL_CRASH_DUMP_BYTES": "0",
-        _PADDING: "." * padding_bytes(seed, block, position),
+        PADDING: "." * padding_bytes(seed, block, position),
         **dict(zip(own, expand(tuple(own.values()), {"build": ready.build}), strict=True)),
     }
 
@@ -169,7 +169,7 @@ def environment(
 def plain_command(request: protocol.TrialRequest) -> str:
     """A line for a shell that starts the program as the probe does, without its limits, CPUs and load. A
     program that pauses until it gets a line gets lines."""
-    environment = [f"{name}={value}" for name, value in request.env.items() if name != _PADDING]
+    environment = [f"{name}={value}" for name, value in request.env.items() if name != PADDING]
     lines = "yes '' | " if request.awaits else ""
     return f"cd {shlex.quote(request.cwd)} && {lines}env -i {shlex.join([*environment, *request.argv])}"
 

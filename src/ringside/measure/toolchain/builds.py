@@ -100,7 +100,7 @@ class Toolchain:
             receipt = brought(contender.runtime, build.resolve())
             if isinstance(receipt, str):
                 (build / _DONE).unlink(missing_ok=True)
-                # npm leaves out what it cannot get, as it does what is for other machines, without a word.
+                # npm silently skips optional packages for other machines, and those that it cannot download.
                 reason = f"its build brings no runtime for this machine ({os.uname().machine}): {receipt}"
                 return Unavailable(contender, reason, "connect it to a network and run again")
         return Ready(contender, receipt, build.resolve(), content, _build_s(build), program)

@@ -260,7 +260,7 @@ class CommandTrials(TrialMaker):
             argv=self._argv[cell],
             cwd=str(self._folder(cell)),
             # Scripts that were written for hyperfine name files by this variable.
-            env={**options.environment, "RINGSIDE_PADDING": padding, "HYPERFINE_ITERATION": iteration},
+            env={**options.environment, trials.PADDING: padding, "HYPERFINE_ITERATION": iteration},
             cpus=options.cpus,
             limits=Limits(options.timeout_s, options.memory_bytes, 1 << 34, 4096),
             plain=True,
