@@ -29,8 +29,8 @@ _LONG_S = 2.0
 _PLANNED_BLOCKS = 10_000
 # What a part of a suite takes besides its blocks, before one shows it: builds and warm-ups.
 _PREPARATION_S = 15.0
-# Of commands whose block takes so long, lines say what is to be expected, again where that changed by a
-# share; where the live line is missing, others say what is done whenever so much time has passed.
+# If a block of commands takes `_SLOW_BLOCK_S` or longer, a line says so, and again when that time has changed
+# by the share `_CHANGE`. Without a live line, another one says every `_SILENCE_S` what is done.
 _SLOW_BLOCK_S, _CHANGE, _SILENCE_S = 2.0, 0.25, 10.0
 
 

@@ -29,10 +29,10 @@ from ringside.probe.protocol import TrialMessage, TrialRequest
 SOURCE_FOLDER = Path(__file__).resolve().parents[3]
 
 _NO_TEXT = re.compile("[\ud800-\udfff]")  # What Python makes of bytes that are not UTF-8.
-# Another place for the lock: whoever gives each run its own CPUs may let several go on at once.
+# Names another file for the lock. Runs with different lock files do not wait for each other, which is right
+# where each run has CPUs of its own.
 LOCK_VARIABLE = "RINGSIDE_LOCK"
-# The same for all processes of a user, whatever their environment: a desktop and cron have different folders
-# for temporary files, and one lock.
+# Not TMPDIR, which desktop sessions and cron set differently: all processes of a user need the same file.
 _LOCK_FOLDER = Path("/tmp")
 _NO_TURBO = "/sys/devices/system/cpu/intel_pstate/no_turbo"
 
@@ -226,7 +226,7 @@ def environment(variables: Mapping[str, str] = os.environ) -> tuple[dict[str, st
 
 
 class MachineLock(FileLock):
-    """This user's lock of the machine."""
+    """Locks a file while this process measures: no other process of this user measures meanwhile."""
 
     def __init__(self) -> None:
         named = os.environ.get(LOCK_VARIABLE)

@@ -47,7 +47,7 @@ _WAYS_OUT = (
 # What a build prints where it knows what is to be done.
 _REMEDY = re.compile(r"^remedy: (.+)$", re.MULTILINE)
 _MAX_PATH = 300
-# What tells a file from a changed one, by path.
+# By path, the inode, size, mode and times of a file: a file that was changed has others.
 Stamps = Mapping[str, tuple[int, ...]]
 
 
