@@ -110,7 +110,7 @@ def from_bash(line: str) -> subprocess.CompletedProcess[str]:
         text=True,
         # Nobody is waited for.
         env={**os.environ, "RINGSIDE_LOCK": str(Path("lock").absolute())},
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert "Traceback" not in done.stderr, done.stderr
