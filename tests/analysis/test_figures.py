@@ -25,8 +25,7 @@ HERE = Point(())
 
 def test_contenders_are_ranked_inside_their_class() -> None:
     """The baseline's class stands first, and has the best; of a class of one there is nothing to rank."""
-    hops = {"thin": 10.0, "plain": 100.0, "limit": 1.0, "thinner": 5.0, "other": 200.0}
-    values = {(name, P): {"hop_ns": analyses.scaled(hop)} for name, hop in hops.items()}
+    values = analyses.medians(P, thin=10.0, plain=100.0, limit=1.0, thinner=5.0, other=200.0)
     bare: dict[str, ContenderClass] = {"thin": "bare", "thinner": "bare"}
 
     idiomatic = analyses.analysis(values, baseline="plain", floor="limit", kinds=bare)

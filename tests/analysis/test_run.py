@@ -26,6 +26,7 @@ from tests.support.analyses import (
     analyse,
     analysis,
     exactly,
+    medians,
     near,
     ok,
     planned,
@@ -128,10 +129,8 @@ def test_how_far_behind_the_best_each_is(small: RunAnalysis) -> None:
     for place in (P, Q):
         behind = [small.behind_best(name, place) for name in ("erlang", "go", "limit")]
         assert behind == [1, near(1.5), near(0.08)]
-    rates = {("slow", P): 50.0, ("fast", P): 400.0, ("middle", P): 100.0}
-    by_rate = analysis(
-        {cell: {"rate": scaled(rate)} for cell, rate in rates.items()}, metrics=["rate"], failed=[("none", P)]
-    )
+    rates = medians(P, metric="rate", slow=50.0, fast=400.0, middle=100.0)
+    by_rate = analysis(rates, metrics=["rate"], failed=[("none", P)])
     expected = {"fast": 1, "middle": near(4.0), "slow": near(8.0), "none": None}
     assert {name: by_rate.behind_best(name, P) for name in expected} == expected
 

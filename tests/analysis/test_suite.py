@@ -19,29 +19,19 @@ from ringside.analysis.suite import (
 )
 from ringside.cli import context
 from ringside.model.results import Diagnostic, Interval, Obstacle, Outcome
-from tests.support.analyses import analysis, near, point, scaled, whole, with_figures
+from tests.support.analyses import analysis, medians, near, point, scaled, whole, with_figures
 
 SMALL, LARGE = point(nodes=10), point(nodes=400)
 # Best first at the large point: limit, go, erlang; python failed there.
 RING = analysis(
-    {
-        ("erlang", SMALL): {"hop_ns": scaled(20.0)},
-        ("go", SMALL): {"hop_ns": scaled(30.0)},
-        ("limit", SMALL): {"hop_ns": scaled(1.0)},
-        ("python", SMALL): {"hop_ns": scaled(500.0)},
-        ("erlang", LARGE): {"hop_ns": scaled(60.0)},
-        ("go", LARGE): {"hop_ns": tuple(reversed(scaled(30.0)))},
-        ("limit", LARGE): {"hop_ns": scaled(2.0)},
-    },
+    medians(SMALL, erlang=20.0, go=30.0, limit=1.0, python=500.0)
+    | medians(LARGE, erlang=60.0, limit=2.0)
+    | {("go", LARGE): {"hop_ns": tuple(reversed(scaled(30.0)))}},
     failed=[("python", LARGE)],
     name="ring-short",
 )
 # More is better.
-SERVICE = analysis(
-    {("go", SMALL): {"rate": scaled(900.0)}, ("tornado", SMALL): {"rate": scaled(300.0)}},
-    metrics=("rate",),
-    name="service",
-)
+SERVICE = analysis(medians(SMALL, metric="rate", go=900.0, tornado=300.0), metrics=("rate",), name="service")
 
 
 def test_claims_are_examined_in_the_order_of_their_sources() -> None:
@@ -60,7 +50,7 @@ def test_the_last_point_of_each_run_and_every_contender_once() -> None:
 
 
 def test_a_point_that_some_contender_cannot_be_at_stands_back() -> None:
-    values = {(name, place): {"hop_ns": scaled(2.0)} for name in ("a", "b") for place in (SMALL, LARGE)}
+    values = medians(SMALL, LARGE, a=2.0, b=2.0)
     values.pop(("b", LARGE))
     limited = analysis(values, unavailable=[("b", LARGE)])
     assert [column.point for column in overview([limited]).columns] == [SMALL]
@@ -73,9 +63,8 @@ def test_experiments_have_their_own_names_where_two_have_one_problem() -> None:
 
 def test_the_cells_of_a_column() -> None:
     """Only those of the baseline's class have ranks; the best of it is 1, whoever is ahead in another."""
-    hops = {"erlang": 60.0, "go": 30.0, "thin": 10.0, "limit": 2.0}
     run = analysis(
-        {(name, LARGE): {"hop_ns": scaled(hop)} for name, hop in hops.items()},
+        medians(LARGE, erlang=60.0, go=30.0, thin=10.0, limit=2.0),
         failed=[("python", LARGE)],
         kinds={"thin": "bare"},
         floor="limit",

@@ -106,6 +106,13 @@ def scaled(value: float) -> tuple[float, ...]:
     return tuple(value * relative for relative in NOISE)
 
 
+def medians(
+    *places: Point, metric: str = HOP.name, **values: float
+) -> dict[tuple[str, Point], dict[str, Values]]:
+    """Figures of one metric in seven blocks: each contender has its median at each of the points."""
+    return {(name, place): {metric: scaled(value)} for place in places for name, value in values.items()}
+
+
 def analysis(
     values: Mapping[tuple[str, Point], Mapping[str, Values]],
     *,

@@ -24,7 +24,7 @@ from ringside.render.site.site import render_pages
 from ringside.store import Store
 from ringside.store.plans import PlannedContender, SuiteSelection
 from tests.render.plots.test_plots import everything
-from tests.support.analyses import HOST, HOSTILE, Exact, analysis, point, scaled, with_figures
+from tests.support.analyses import HOST, HOSTILE, Exact, analysis, medians, point, scaled, with_figures
 from tests.support.browsers import chromium
 from tests.support.cases import cases
 from tests.support.runs import experiment, make_run
@@ -112,12 +112,7 @@ def planned(text: str = "") -> dict[str, PlannedContender]:
 
 
 def example(**options: Any) -> RunAnalysis:
-    values = {
-        (name, place): {"hop_ns": scaled(hop)}
-        for name, hop in (("erlang", 100.0), ("go", 163.0))
-        for place in (P, Q)
-    }
-    return analysis(values, measurement=Proved(), **options)
+    return analysis(medians(P, Q, erlang=100.0, go=163.0), measurement=Proved(), **options)
 
 
 def read(*runs: RunAnalysis, sources: dict[str, str] | None = None) -> Reader:
@@ -149,11 +144,7 @@ def test_diagnostics_have_a_title_and_a_remedy(without_vega: None) -> None:
 def test_ratios_without_a_column_of_verdicts_have_their_word(without_vega: None) -> None:
     """In the metric's own words, whatever the colour says."""
     places = [point(nodes=number) for number in range(5)]
-    values = {
-        (name, place): {"rate": scaled(rate)}
-        for name, rate in (("erlang", 100.0), ("go", 50.0), ("pony", 300.0))
-        for place in places
-    }
+    values = medians(*places, metric="rate", erlang=100.0, go=50.0, pony=300.0)
     for place in places[2:]:
         values["go", place] = {"rate": values["erlang", place]["rate"]}
     made = render_pages([with_figures(analysis(values, metrics=["rate"]), sources=SOURCES)])
@@ -169,9 +160,8 @@ def test_ratios_without_a_column_of_verdicts_have_their_word(without_vega: None)
 
 def test_hostile_texts_stay_texts(without_vega: None) -> None:
     report = TrialOutcome(outcome="ok", stderr_tail=HOSTILE)
-    values = {("erlang", P): {"hop_ns": scaled(1.0)}}
     run = analysis(
-        values,
+        medians(P, erlang=1.0),
         title=HOSTILE,
         note=HOSTILE,
         failed=[("go", P)],
@@ -362,8 +352,7 @@ def test_a_warning_stands_beside_its_chart(without_vega: None) -> None:
 
 def test_the_overview_ranks_and_tints_inside_the_class_of_the_baseline(without_vega: None) -> None:
     """No difference within the margin has a tint."""
-    hops = (("go", 100.0), ("rust", 103.0), ("erlang", 2.0), ("python", 300.0), ("c", 150.0))
-    values = {(name, P): {"hop_ns": scaled(value)} for name, value in hops}
+    values = medians(P, go=100.0, rust=103.0, erlang=2.0, python=300.0, c=150.0)
     run = analysis(values, baseline="go", kinds={"erlang": "bare", "python": "bare"})
     made = render_pages([run, run])
     rows = re.findall(r'<th scope="row"[^>]*>(\w+)</th><td class="number ([^"]*)"[^>]*>(.*?)</td>', made)

@@ -28,7 +28,7 @@ from ringside.render.text.answers import answers, pair_sentence, short_answer
 from ringside.render.text.diagnostics import words
 from ringside.render.text.words import reserve
 from tests.support import TESTS
-from tests.support.analyses import HOP, Exact, Values, analyse, analysis, planned, point, scaled
+from tests.support.analyses import HOP, Exact, Values, analyse, analysis, medians, planned, point, scaled
 from tests.support.cases import cases
 from tests.support.simulated import contradictions, simulated
 
@@ -41,11 +41,9 @@ def run(
     values: dict[str, float], *others: dict[str, float], metric: str = "hop_ns", floor: str | None = None
 ) -> RunAnalysis:
     """A run at as many points as there are figures of contenders."""
-    figures = {
-        (name, place): {metric: scaled(value)}
-        for place, at in zip((P, Q, R), (values, *others), strict=False)
-        for name, value in at.items()
-    }
+    figures: dict[tuple[str, Point], dict[str, Values]] = {}
+    for place, at in zip((P, Q, R), (values, *others), strict=False):
+        figures |= medians(place, metric=metric, **at)
     return analysis(figures, measurement=Exact(), metrics=[metric], floor=floor)
 
 
@@ -88,11 +86,7 @@ def test_a_place_is_shared_only_by_those_that_are_equivalent() -> None:
 
 def open_point() -> RunAnalysis:
     """The first place is decided at one point of three; at one, no trial has a figure."""
-    values: dict[tuple[str, Point], dict[str, Values]] = {
-        (name, place): {"hop_ns": scaled(value)}
-        for place in (P, Q)
-        for name, value in (("erlang", 100.0), ("go", 150.0))
-    }
+    values = medians(P, Q, erlang=100.0, go=150.0)
     values["go", Q] = {"hop_ns": beside(100.0, SWINGS)}
     values |= {(name, R): {} for name in ("erlang", "go")}
     return analysis(values, measurement=Exact())
@@ -139,10 +133,7 @@ class Waiting(Exact):
 def test_what_is_not_the_programs_matters_where_it_could_have_decided(
     times: float, is_excluded: bool
 ) -> None:
-    values = {
-        (name, P): {"hop_ns": scaled(value)} for name, value in (("erlang", 100.0), ("go", 100 * times))
-    }
-    made = analysis(values, measurement=Waiting())
+    made = analysis(medians(P, erlang=100.0, go=100 * times), measurement=Waiting())
     assert ("; not certain, since much of it is waiting" in text(made)) != is_excluded
     warnings = [words(each)[0] for each in made.diagnostics if each.code == "waiting"]
     assert warnings == (
@@ -151,9 +142,8 @@ def test_what_is_not_the_programs_matters_where_it_could_have_decided(
 
 
 def classes(**hops: float) -> RunAnalysis:
-    values = {(name, P): {"hop_ns": scaled(value)} for name, value in hops.items()}
     kinds: dict[str, ContenderClass] = {"erlang": "bare", "python": "bare"}
-    return analysis(values, measurement=Exact(), baseline="go", kinds=kinds)
+    return analysis(medians(P, **hops), measurement=Exact(), baseline="go", kinds=kinds)
 
 
 def alike(number: int) -> RunAnalysis:
@@ -163,7 +153,7 @@ def alike(number: int) -> RunAnalysis:
 
 def small_differences(**changes: Any) -> RunAnalysis:
     """Two that differ from a third by 1 to 7 %, and by 80 %."""
-    values = {(name, P): {"hop_ns": scaled(value)} for name, value in (("go", 100.0), ("perl", 180.0))}
+    values = medians(P, go=100.0, perl=180.0)
     slower = (1.01, 1.02, 1.03, 1.04, 1.05, 1.06, 1.07)
     values["ruby", P] = {"hop_ns": tuple(map(operator.mul, scaled(100.0), slower))}
     return analysis(values, measurement=Exact(), **{"until_decided": True, "blocks": 40} | changes)
@@ -226,7 +216,7 @@ RUNS: dict[str, Callable[[], RunAnalysis]] = {
     "another order behind": lambda: run({"a": 1.0, "b": 2.0, "c": 3.0}, {"a": 1.0, "b": 3.0, "c": 2.0}),
     "an open point": open_point,
     "one point without trials": lambda: analysis(
-        {("erlang", P): {"hop_ns": scaled(1.0)}, ("go", P): {"hop_ns": scaled(2.0)}},
+        medians(P, erlang=1.0, go=2.0),
         unavailable=[("erlang", Q), ("go", Q)],
         measurement=Exact(),
     ),
@@ -243,7 +233,7 @@ RUNS: dict[str, Callable[[], RunAnalysis]] = {
     "one failed in most blocks": failing,
     "cut off, and one failed in most blocks": lambda: failing(ended=False),
     "the baseline failed": lambda: analysis(
-        {("go", P): {"hop_ns": scaled(100.0)}, ("node", P): {"hop_ns": scaled(300.0)}},
+        medians(P, go=100.0, node=300.0),
         failed=[("erlang", P)],
         measurement=Exact(),
         baseline="erlang",

@@ -41,6 +41,7 @@ from tests.support.analyses import (
     Exact,
     Values,
     analysis,
+    medians,
     point,
     scaled,
     with_figures,
@@ -100,17 +101,11 @@ def failures() -> RunAnalysis:
 
 
 def classes() -> RunAnalysis:
-    values = {
-        (name, P): {"hop_ns": scaled(hop)} for name, hop in {"thin": 10.0, "a": 100.0, "b": 50.0}.items()
-    }
-    return analysis(values, baseline="a", kinds={"thin": "bare"})
+    return analysis(medians(P, thin=10.0, a=100.0, b=50.0), baseline="a", kinds={"thin": "bare"})
 
 
 def rates() -> RunAnalysis:
-    values = {
-        (name, P): {"rate": scaled(rate)} for name, rate in (("erlang", 100.0), ("go", 50.0), ("c", 200.0))
-    }
-    return analysis(values, metrics=["rate"])
+    return analysis(medians(P, metric="rate", erlang=100.0, go=50.0, c=200.0), metrics=["rate"])
 
 
 def many_points() -> RunAnalysis:
@@ -315,8 +310,7 @@ def test_tables_read_as_they_did() -> None:
 
 
 def test_a_run_that_was_interrupted_has_no_verdicts() -> None:
-    values = {("erlang", P): {"hop_ns": scaled(100.0)}, ("go", P): {"hop_ns": scaled(50.0)}}
-    text = markdown.render(analysis(values, ended=False))
+    text = markdown.render(analysis(medians(P, erlang=100.0, go=50.0), ended=False))
     assert "| go | 50.0 ns (48.5–52.0) | 0.500 (0.500–0.500) | no verdict possible | 1–2 |\n" in text
     assert text.endswith("Continue it with \\`ringside run --resume run-1\\`.\n")
     assert "**Warning:** The run stopped after 7 of 7 blocks" in text
