@@ -143,7 +143,7 @@ def test_what_is_not_the_programs_matters_where_it_could_have_decided(
 
 def classes(**hops: float) -> RunAnalysis:
     kinds: dict[str, ContenderClass] = {"erlang": "bare", "python": "bare"}
-    return analysis(medians(P, **hops), measurement=Exact(), baseline="go", kinds=kinds)
+    return analysis(medians(P, metric="hop_ns", **hops), measurement=Exact(), baseline="go", kinds=kinds)
 
 
 def alike(number: int) -> RunAnalysis:
