@@ -213,7 +213,8 @@ def test_two_that_resume_a_suite_at_once_begin_its_runs_once(
 ) -> None:
     made = interrupted(Selection("both"), workplace, 2)
     assert made.task.suite_id
-    second = campaign_of(resumed_task(made.task.suite_id, store, catalogue), workplace)
+    executor = CpuExecutor()
+    second = campaign_of(resumed_task(made.task.suite_id, store, catalogue), workplace, executor)
 
     class Other(CpuExecutor):
         """While the first one measures, the second begins."""
@@ -222,6 +223,7 @@ def test_two_that_resume_a_suite_at_once_begin_its_runs_once(
             if not self.requests:
                 with pytest.raises(UsageError, match="is in progress in another process"):
                     second.carry_out()
+                assert not executor.requests
             return super().trial(request)
 
     task = resumed_task(made.task.suite_id, store, catalogue)
@@ -369,15 +371,3 @@ def test_all_is_prepared_before_anything_is_measured(
     with pytest.raises(UsageError, match="takes no part"):
         campaign_of(task, workplace, executor).carry_out()
     assert (executor.requests, store.runs()) == ([], [])
-
-
-def test_a_run_that_another_process_holds_stops_all(
-    catalogue: Catalogue, store: Store, workplace: Path
-) -> None:
-    made = interrupted(Selection("first"), workplace, 2)
-    (begun,) = made.runs
-    task = resumed_task(begun.id, store, catalogue)
-    executor = CpuExecutor()
-    with Store(workplace / "s.sqlite").hold(begun), pytest.raises(UsageError, match="is in progress"):
-        campaign_of(task, workplace, executor).carry_out()
-    assert executor.requests == []

@@ -372,10 +372,9 @@ def test_a_contender_that_is_another_by_now_cannot_be_resumed(started: Started, 
     )
 
 
-def test_what_was_unavailable_stays_so(started: Started, add_fake: Add, workplace: Path) -> None:
+@pytest.mark.usefixtures("pair")
+def test_what_was_unavailable_stays_so(started: Started, workplace: Path) -> None:
     """A broken manifest, and a runtime that is there by now: the run has rows for them already."""
-    for name in ("one", "two"):
-        add_fake(name, name)
     manifest = manifest_of(workplace, "two")
     whole = manifest.read_text()
     manifest.write_text(whole.replace(f'executable = ["{PYTHON}"]', 'executable = ["nope-x"]'))
@@ -459,11 +458,8 @@ def test_contenders_that_make_the_probe_fail_do_not_end_the_run(started: Started
     assert {trial.outcome for trial in store.trials(run)} <= {Outcome.PROBE_FAILED, Outcome.UNAVAILABLE}
 
 
-def test_cells_that_cannot_be_measured_are_rows_and_not_rehearsed(
-    started: Started, add_fake: Add, workplace: Path
-) -> None:
-    for name in ("one", "two"):
-        add_fake(name, name)
+@pytest.mark.usefixtures("pair")
+def test_cells_that_cannot_be_measured_are_rows_and_not_rehearsed(started: Started, workplace: Path) -> None:
     append(workplace, "one", "most = { nodes = 3 }\n")
     manifest = manifest_of(workplace, "two")
     manifest.write_text(manifest.read_text().replace(f'executable = ["{PYTHON}"]', 'executable = ["nope-x"]'))
@@ -496,11 +492,8 @@ def test_a_source_that_changes_during_the_run_ends_the_contender(started: Starte
     assert [trial.outcome for trial in trials if trial.cell.contender == "two"] == [Outcome.OK] * 3
 
 
-def test_a_build_that_changes_during_the_run_is_made_anew(
-    started: Started, add_fake: Add, workplace: Path
-) -> None:
-    for name in ("one", "two"):
-        add_fake(name, name)
+@pytest.mark.usefixtures("pair")
+def test_a_build_that_changes_during_the_run_is_made_anew(started: Started, workplace: Path) -> None:
     append(workplace, "one", BUILD)
 
     class Changing(FakeExecutor):
