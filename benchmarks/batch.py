@@ -29,7 +29,7 @@ from ringside.measure.toolchain.builds import Toolchain
 from ringside.model.catalogue import Ready
 from ringside.model.design import Input, Point
 from ringside.model.results import Outcome
-from ringside.workloads.batch import BATCH
+from ringside.workloads.batch.workload import BATCH
 from ringside.workloads.process import PEAK, WALL_S
 
 from pairs import take_turns, tell  # isort: skip

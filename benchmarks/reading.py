@@ -26,7 +26,7 @@ from ringside.measure.host import Executor
 from ringside.measure.runs.inputs import Inputs
 from ringside.measure.toolchain.builds import Toolchain
 from ringside.model.catalogue import Unavailable
-from ringside.workloads.batch import BATCH
+from ringside.workloads.batch.workload import BATCH
 
 from pairs import take_turns, tell  # isort: skip
 

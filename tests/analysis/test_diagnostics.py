@@ -20,8 +20,8 @@ from ringside.probe.protocol import LoadMessage, Pressure
 from ringside.store.plans import read_plan
 from ringside.workloads.base import Measurement
 from ringside.workloads.command import COMMAND
-from ringside.workloads.fib import FIB
-from ringside.workloads.ring import RING
+from ringside.workloads.fib.workload import FIB
+from ringside.workloads.ring.workload import RING
 from ringside.workloads.target import TARGET
 from tests.analysis.test_diagnostics_conditions import BOUND, HERE, OWN, trial
 from tests.support.analyses import Exact, Planted, analyse_cell, near, ok, planned

@@ -21,8 +21,8 @@ from ringside.model.design import Cell
 from ringside.model.results import Diagnostic, Outcome, Trial
 from ringside.probe.protocol import CpuUse, EngineWarning, LoadMessage, Pressure, TrialOutcome
 from ringside.store.plans import read_plan
-from ringside.workloads.fib import FIB
-from ringside.workloads.ring import RING
+from ringside.workloads.fib.workload import FIB
+from ringside.workloads.ring.workload import RING
 from tests.support.analyses import near, planned
 from tests.support.points import point
 

@@ -18,7 +18,7 @@ from ringside.render.text.tables import point_table
 from ringside.store.plans import read_plan
 from ringside.workloads.base import Slope
 from ringside.workloads.command import COMMAND
-from ringside.workloads.ring import RING
+from ringside.workloads.ring.workload import RING
 from tests.support import points
 from tests.support.analyses import CPU, HOP, MEMORY, RATE, Exact, Planted, analyse, ok, planned, point
 

@@ -10,7 +10,7 @@ from ringside.analysis.run import RunAnalysis
 from ringside.model.catalogue import Figure, Published
 from ringside.model.design import Level, Point
 from ringside.store import Store
-from ringside.workloads.ring import RING
+from ringside.workloads.ring.workload import RING
 from tests.support.analyses import Planted, exactly, near
 from tests.support.points import point
 from tests.support.runs import experiment, make_run

@@ -13,7 +13,7 @@ from ringside.model.design import Cell, Point
 from ringside.model.results import Outcome, Run, Trial
 from ringside.probe.protocol import TrialOutcome
 from ringside.workloads.command import COMMAND
-from ringside.workloads.ring import RING
+from ringside.workloads.ring.workload import RING
 from tests.support.analyses import planned
 from tests.support.programs import CATALOGUE
 

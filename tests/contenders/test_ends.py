@@ -15,7 +15,7 @@ import pytest
 
 from ringside.conformance.servers import Server, running
 from ringside.conformance.subject import Subject, alive_in_session
-from ringside.workloads.batch import BATCH
+from ringside.workloads.batch.workload import BATCH
 from ringside.workloads.fanout.check import Upstream, reads
 from tests.support.programs import descendants, having, kill_a_worker, point, subject
 

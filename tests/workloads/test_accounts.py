@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ringside.measure.runs.trials import validated
 from ringside.model.results import Outcome, Trial
 from ringside.probe.protocol import TrialOutcome
-from ringside.workloads.accounts import ACCOUNTS
+from ringside.workloads.accounts.workload import ACCOUNTS
 from tests.support.points import ok_trial, point
 from tests.support.programs import assert_wrong
 

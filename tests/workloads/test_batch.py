@@ -10,7 +10,7 @@ import pytest
 from ringside.errors import UsageError
 from ringside.model.design import Input
 from ringside.model.results import Interval
-from ringside.workloads.batch import BATCH
+from ringside.workloads.batch.workload import BATCH
 from tests.support.cases import cases
 from tests.support.points import point
 

@@ -18,7 +18,7 @@ from ringside.probe.protocol import (
     TailedDelay,
     UpstreamCalls,
 )
-from ringside.workloads.fanout import FANOUT
+from ringside.workloads.fanout.workload import FANOUT
 from tests.support.cases import cases
 from tests.support.points import ok_trial, point
 from tests.workloads.test_fib import load

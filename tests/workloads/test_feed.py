@@ -25,7 +25,7 @@ from ringside.probe.protocol import (
     VanishingReaders,
 )
 from ringside.workloads.base import OTHER_THREADS
-from ringside.workloads.feed import FEED
+from ringside.workloads.feed.workload import FEED
 from tests.support import ROOT, served
 from tests.support.points import ok_trial, point
 

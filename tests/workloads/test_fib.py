@@ -11,8 +11,7 @@ from ringside.catalogue.experiments import read_experiment
 from ringside.model.design import Level
 from ringside.model.results import Trial
 from ringside.probe import protocol
-from ringside.workloads.fib import FIB
-from ringside.workloads.fib.workload import RATES, fibonacci
+from ringside.workloads.fib.workload import FIB, RATES, fibonacci
 from tests.support import ROOT, served
 from tests.support.cases import cases
 from tests.support.points import REPORT, ok_trial, point

@@ -13,8 +13,7 @@ from ringside.model.design import Cell, Level
 from ringside.model.results import Outcome, Trial
 from ringside.probe.protocol import ExpectedLines
 from ringside.workloads.evidence import FACTOR, MODULUS, ORDER_BASE
-from ringside.workloads.jobs import JOBS
-from ringside.workloads.jobs.workload import answer, order
+from ringside.workloads.jobs.workload import JOBS, answer, order
 from tests.support.points import ok_trial, point
 
 

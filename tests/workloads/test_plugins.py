@@ -17,7 +17,7 @@ import pytest
 from ringside.errors import UsageError
 from ringside.workloads import GROUP, Registry
 from ringside.workloads.base import Workload
-from ringside.workloads.ring import RING
+from ringside.workloads.ring.workload import RING
 from tests.support import ROOT
 from tests.support.cases import cases
 from tests.support.fake_contenders import PYTHON

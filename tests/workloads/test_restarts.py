@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from ringside.measure.runs.trials import validated
 from ringside.model.results import Outcome, Trial
 from ringside.probe.protocol import TrialOutcome
-from ringside.workloads.restarts import RESTARTS
-from ringside.workloads.restarts.workload import expected
+from ringside.workloads.restarts.workload import RESTARTS, expected
 from tests.support.points import ok_trial, point
 from tests.support.programs import assert_wrong
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringside.workloads.evidence import MODULUS
-from ringside.workloads.ring import RING, checksum, order
+from ringside.workloads.ring.workload import RING, checksum, order
 from tests.support.points import point
 
 

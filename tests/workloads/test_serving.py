@@ -7,9 +7,9 @@ from msgspec.structs import replace
 
 from ringside.probe.protocol import Evidence, LatencySummary, LoadMessage, Sample
 from ringside.workloads import serving
-from ringside.workloads.fanout import FANOUT
-from ringside.workloads.feed import FEED
-from ringside.workloads.fib import FIB
+from ringside.workloads.fanout.workload import FANOUT
+from ringside.workloads.feed.workload import FEED
+from ringside.workloads.fib.workload import FIB
 from tests.support.points import ok_trial, point
 
 LATENCY = LatencySummary(

@@ -133,8 +133,8 @@ def _own() -> Iterator[Workload]:
     """Those of the packages here: each has its workload under its name in capitals."""
     for module in pkgutil.iter_modules(__path__):
         if module.ispkg:
-            package = importlib.import_module(f"{__name__}.{module.name}")
-            workload: Workload = getattr(package, module.name.upper())
+            own = importlib.import_module(f"{__name__}.{module.name}.workload")
+            workload: Workload = getattr(own, module.name.upper())
             yield workload
 
 

@@ -3,6 +3,7 @@ Pure: nothing here starts anything."""
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
 from abc import ABC, abstractmethod
@@ -362,6 +363,14 @@ class Workload(Measurement):
     # them (`ringside.conformance.kit`). It is imported for that alone.
     rules: Mapping[str, str] = {}
     check_module: str = ""
+    # The factors whose product is the size of the work.
+    sized_by: tuple[str, ...] = ()
+    # The names that every program waits for by `::await`.
+    awaited: tuple[str, ...] = ()
+    # The levels at which the work is the same when it is done again in one process.
+    repeated_at: Mapping[str, Level] = {}
+    # Levels of a rehearsal: a number is the most that it has.
+    rehearsed: Mapping[str, Level] = {}
     # Where phases lie in a trial, as far as the probe can see that.
     phase_rules: Mapping[str, PhaseRule] = {}
 
@@ -443,17 +452,16 @@ class Workload(Measurement):
     def awaits(self, point: Point) -> tuple[str, ...]:
         """The names that the contender waits for by `::await`, each once. Where `hold` is a capability, only
         those that offer it wait, and get `hold=1`."""
-        return ()
+        return self.awaited
 
     @abstractmethod
     def evidence(self, point: Point, seed: int, input: Input | None) -> Evidence:
         """The evidence of a contender that did the work. `input`: the file of this point, where there is
         one. Raises UsageError where its answers cannot be read."""
 
-    def contradiction(self, trial: Trial, seed: int) -> str | None:
-        """Why what an `ok` trial reported cannot be true, or None. For evidence that depends on times, which
-        the probe does not know beforehand."""
-        return None
+    def refute(self, trial: Trial, seed: int) -> None:
+        """Raise ValueError where what an `ok` trial reported cannot be true. For evidence that depends on
+        times, which the probe does not know beforehand."""
 
     def least_ns(self, point: Point, input_bytes: int | None) -> Mapping[str, float]:
         """What phases take at least on any machine, by name: so many cycles of a CPU of 8 GHz. `input_bytes`:
@@ -464,18 +472,25 @@ class Workload(Measurement):
         """Programs that print more than this are ended."""
         return 1 << 20
 
-    @abstractmethod
     def work(self, point: Point) -> int:
         """The size of the work, to estimate how long a trial takes: only ratios matter."""
+        return math.prod(int(point[factor]) for factor in self.sized_by)
 
     def can_repeat(self, point: Point) -> bool:
         """Whether the work of this point is the same when it is done again in one process."""
-        return bool(self.repeated_phase) and point.as_dict().get(REPEATS.name) == AUTO
+        is_same = self.repeated_at.items() <= point.as_dict().items()
+        return bool(self.repeated_phase) and is_same and point.as_dict().get(REPEATS.name) == AUTO
 
     def rehearsal(self, point: Point) -> Point:
         """The point at which a contender is run before the first block of an experiment whose smallest point
-        is this one."""
-        return point
+        is this one: all code has run then, and long work need not."""
+        return point.but(
+            **{
+                factor: level
+                for factor, level in self.rehearsed.items()
+                if isinstance(level, str) or float(point[factor]) > level
+            }
+        )
 
 
 def repeats(point: Point) -> int:

@@ -45,8 +45,8 @@ class Serving(Workload):
         del point, plan
         return 0.0
 
-    def contradiction(self, trial: Trial, seed: int) -> str | None:
-        """Answers that came sooner than any machine can compute them."""
+    def refute(self, trial: Trial, seed: int) -> None:
+        """Raise ValueError for answers that came sooner than any machine can compute them."""
         point = trial.cell.point
         service = self.service(point, seed)
         for step in service.steps if service else ():
@@ -55,8 +55,8 @@ class Serving(Workload):
                 latency = load.latency("latency") if load else None
                 least_ns = self.least_latency_ns(point, each.plan)
                 if latency and latency.min_ns < least_ns:
-                    return f"the fastest answer of `{step.name}` took {below(latency.min_ns, least_ns)}"
-        return None
+                    took = below(latency.min_ns, least_ns)
+                    raise ValueError(f"the fastest answer of `{step.name}` took {took}")
 
     def output_bytes(self, point: Point) -> int:
         return _OUTPUT_BYTES

@@ -14,7 +14,7 @@ import pytest
 from ringside.errors import UsageError
 from ringside.measure.runs.inputs import Inputs
 from ringside.model.design import InputFile
-from ringside.workloads.batch import BATCH
+from ringside.workloads.batch.workload import BATCH
 from tests.support.points import point
 
 

@@ -8,7 +8,7 @@ import pytest
 from ringside.measure.host import Executor
 from ringside.measure.runs.trials import trial_from_messages, validated
 from ringside.model.results import Outcome, Trial
-from ringside.workloads.ring import RING, checksum, order
+from ringside.workloads.ring.workload import RING, checksum, order
 from tests.support.attacks import request
 from tests.support.points import ok_trial
 

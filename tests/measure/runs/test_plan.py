@@ -18,7 +18,7 @@ from ringside.model.catalogue import Contender, Runtime, WorkloadEntry
 from ringside.model.design import Experiment, Goal, Level, Point, Show
 from ringside.store.plans import Selection, SuiteSelection
 from ringside.workloads import workload
-from ringside.workloads.ring import RING
+from ringside.workloads.ring.workload import RING
 from tests.support import ROOT
 from tests.support.cases import cases
 from tests.support.fake_contenders import Add, change_workload, write_fake

@@ -14,7 +14,7 @@ from ringside.model.design import Cell, Experiment, Point
 from ringside.model.results import Outcome, Trial
 from ringside.stats.sequential import FIRST_LOOK
 from ringside.workloads.base import Measurement
-from ringside.workloads.ring import RING
+from ringside.workloads.ring.workload import RING
 from tests.support.points import point
 
 POINTS = (point(RING, nodes=10, messages=10), point(RING, nodes=20, messages=10))

@@ -20,13 +20,12 @@ from ringside.model.design import Cell, ExperimentLimits, Input, Level
 from ringside.model.results import Outcome, Span, Trial
 from ringside.probe.protocol import Evidence, ExpectedLines, InputUse, TrialRequest, trial_message
 from ringside.workloads.base import Workload
-from ringside.workloads.batch import BATCH
-from ringside.workloads.fanout import FANOUT
-from ringside.workloads.feed import FEED
-from ringside.workloads.jobs import JOBS
-from ringside.workloads.ring import RING
-from ringside.workloads.ring.workload import Ring
-from ringside.workloads.sleepers import SLEEPERS
+from ringside.workloads.batch.workload import BATCH
+from ringside.workloads.fanout.workload import FANOUT
+from ringside.workloads.feed.workload import FEED
+from ringside.workloads.jobs.workload import JOBS
+from ringside.workloads.ring.workload import RING, Ring
+from ringside.workloads.sleepers.workload import SLEEPERS
 from tests.support.points import ok_trial, point
 
 RING_LEVELS: dict[str, Level] = {"nodes": 4, "messages": 3, "mode": "token", "trace": 1, "cores": 2}

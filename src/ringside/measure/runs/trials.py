@@ -212,13 +212,16 @@ def validated(trial: Trial, workload: Workload, seed: int) -> Trial:
     """The trial, or `wrong-evidence` where what an `ok` one reported cannot be true."""
     if trial.outcome is not Outcome.OK:
         return trial
-    contradiction = _phase_contradiction(trial, workload) or workload.contradiction(trial, seed)
-    if contradiction is None:
-        return trial
-    return replace(trial, outcome=Outcome.WRONG_EVIDENCE, detail=one_line(contradiction))
+    try:
+        _refute_phases(trial, workload)
+        workload.refute(trial, seed)
+    except ValueError as contradiction:
+        return replace(trial, outcome=Outcome.WRONG_EVIDENCE, detail=one_line(str(contradiction)))
+    return trial
 
 
-def _phase_contradiction(trial: Trial, workload: Workload) -> str | None:
+def _refute_phases(trial: Trial, workload: Workload) -> None:
+    """Raises ValueError for phases that cannot be true by the probe's clock."""
     report = trial.report or protocol.TrialOutcome("ok")
     awaited = [trial.marks[name] for name in workload.awaits(trial.cell.point) if name in trial.marks]
     pauses = [Pause(mark.t_ns, report.paused_ns or 0) for mark in awaited[:1]]
@@ -229,11 +232,11 @@ def _phase_contradiction(trial: Trial, workload: Workload) -> str | None:
         waited_ns += sum(cpu.stolen_ns for cpu in report.cpus)
     cpu_ns = (report.cpu_user_ns or 0) + (report.cpu_system_ns or 0)
     idle_ns = max(0, (report.wall_ns or 0) - cpu_ns)
-    contradictions = chain(
+    for contradiction in chain(
         impossible_phases(trial.phase_lines, workload.least_ns(trial.cell.point, trial.input_bytes)),
         phase_contradictions(trial.phase_lines, workload.phase_rules, pauses, waited_ns, idle_ns),
-    )
-    return next(contradictions, None)
+    ):
+        raise ValueError(contradiction)
 
 
 def outcome_of(report: protocol.TrialOutcome | protocol.LoadFigures) -> Outcome:

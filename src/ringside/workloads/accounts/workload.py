@@ -57,39 +57,6 @@ def expected(accounts: int, units: int, transfers: int, hot: int, seed: int) -> 
     return fold(balance % MODULUS for balance in balances)
 
 
-def contradict(
-    result: Mapping[str, str], phase_ns: int, units: int, transfers: int, every: int, auditors: int
-) -> None:
-    """Raise ValueError for what cannot be true of audits beside transfers, and of times in a phase of this
-    length. Each unit waits for the answer of its audit, and asks the auditors in turn."""
-    audits = transfers // every
-    # At an auditor's first audit each unit has asked each auditor once at most; at its last, no unit has more
-    # audits before it than there are other auditors.
-    counted = units * every
-    bounds = {
-        "first": (every, counted * auditors),
-        "last": (counted * (audits - auditors + 1), counted * audits),
-    }
-    for name, (least, most) in bounds.items():
-        numbers = [whole_number(text) for text in result.get(name, "").split(",")]
-        if len(numbers) != auditors or None in numbers:
-            raise ValueError(f"{name} must be {count(auditors, 'whole number')}, one for each auditor")
-        for auditor, number in enumerate(numbers):
-            if number is not None and not least <= number <= most:
-                raise ValueError(
-                    f"{name}: auditor {auditor} counted {count(number, 'transfer')} at its {name} audit; "
-                    f"{least:,} to {most:,} are possible while units wait for their audits"
-                )
-    timed = units * -(-transfers // _TIMED)
-    covered_ns = most_together_ns(result, "transfer", units * transfers, units, phase_ns, timed)
-    covered_ns += most_together_ns(result, "audit", units * audits, units, phase_ns)
-    if covered_ns < _COVERED * (phase_ns - _START_NS):
-        raise ValueError(
-            f"the phase transfer took {milliseconds(phase_ns)}, but all transfers and audits in it only "
-            f"{milliseconds(covered_ns)} or less"
-        )
-
-
 @declared(__file__)
 class Accounts(Workload):
     def check(self, point: Point) -> None:
@@ -108,9 +75,6 @@ class Accounts(Workload):
         if (reads := units * audits * int(point["accounts"])) > _MOST_READS:
             raise UsageError(f"every={every}: audits read {reads:,} balances, more than {_MOST_READS:,}")
 
-    def awaits(self, point: Point) -> tuple[str, ...]:
-        return ("opened",)
-
     def evidence(self, point: Point, seed: int, input: Input | None) -> Evidence:
         units, transfers, hot = (int(point[name]) for name in ("units", "transfers", "hot"))
         accounts, times = int(point["accounts"]), repeats(point)
@@ -126,19 +90,41 @@ class Accounts(Workload):
     def least_ns(self, point: Point, input_bytes: int | None) -> Mapping[str, float]:
         return {"transfer": self.work(point) * CYCLE_NS / self.cores(point)}
 
-    def contradiction(self, trial: Trial, seed: int) -> str | None:
-        point, phases = trial.cell.point, trial.phases.get("transfer", ())
-        if not phases:
-            return "no line ::phase name=transfer"
-        levels = [int(point[name]) for name in ("units", "transfers", "every", "auditors")]
-        try:
-            contradict(trial.result, phases[-1], *levels)
-        except ValueError as problem:
-            return str(problem)
-        return None
-
-    def work(self, point: Point) -> int:
-        return int(point["units"]) * int(point["transfers"])
+    def refute(self, trial: Trial, seed: int) -> None:
+        """Raise ValueError for what cannot be true of audits beside transfers, and of times in their phase.
+        Each unit waits for the answer of its audit, and asks the auditors in turn."""
+        point, result = trial.cell.point, trial.result
+        if not (phases := trial.phases.get("transfer")):
+            raise ValueError("no line ::phase name=transfer")
+        units, transfers, every, auditors = (
+            int(point[name]) for name in ("units", "transfers", "every", "auditors")
+        )
+        audits = transfers // every
+        # At an auditor's first audit each unit has asked each auditor once at most; at its last, no unit has
+        # more audits before it than there are other auditors.
+        counted = units * every
+        bounds = {
+            "first": (every, counted * auditors),
+            "last": (counted * (audits - auditors + 1), counted * audits),
+        }
+        for name, (least, most) in bounds.items():
+            numbers = [whole_number(text) for text in result.get(name, "").split(",")]
+            if len(numbers) != auditors or None in numbers:
+                raise ValueError(f"{name} must be {count(auditors, 'whole number')}, one for each auditor")
+            for auditor, number in enumerate(numbers):
+                if number is not None and not least <= number <= most:
+                    raise ValueError(
+                        f"{name}: auditor {auditor} counted {count(number, 'transfer')} at its {name} audit; "
+                        f"{least:,} to {most:,} are possible while units wait for their audits"
+                    )
+        timed = units * -(-transfers // _TIMED)
+        covered_ns = most_together_ns(result, "transfer", units * transfers, units, phases[-1], timed)
+        covered_ns += most_together_ns(result, "audit", units * audits, units, phases[-1])
+        if covered_ns < _COVERED * (phases[-1] - _START_NS):
+            raise ValueError(
+                f"the phase transfer took {milliseconds(phases[-1])}, but all transfers and audits in it "
+                f"only {milliseconds(covered_ns)} or less"
+            )
 
     def figures(self, trial: Trial) -> dict[str, float]:
         point, report = trial.cell.point, trial.report

@@ -200,10 +200,6 @@ class Batch(Workload):
             figures["input_per_cpu_s"] = trial.input_bytes / cpu_s
         return figures
 
-    def can_repeat(self, point: Point) -> bool:
-        # Once read, the file is in the page cache.
-        return self.input_cached(point) and super().can_repeat(point)
-
     def diagnosis(self, contender: str, point: Point, figures: Mapping[str, Interval]) -> str | None:
         return bottleneck(contender, self.cores(point), figures)
 

@@ -80,9 +80,6 @@ class Fanout(serving.Serving):
         hangs_up = bool(_share(trial.cell.point)) and code in vanish.EXPECTED_WARNINGS
         return hangs_up or super().expects_warning(trial, code)
 
-    def rehearsal(self, point: Point) -> Point:
-        return super().rehearsal(point.but(vanish=0, nofile=0))
-
     def figures(self, trial: Trial) -> dict[str, float]:
         if _share(trial.cell.point):
             return serving.step_figures(trial, "measured", "others") | vanish.figures(trial)

@@ -1,3 +1,1 @@
-"""feed: answers held open, a chunk on each of them every interval (docs/PROTOCOL.md)."""
-
-from ringside.workloads.feed.workload import FEED as FEED
+"""Feeds: answers held open, a chunk on each of them every interval."""

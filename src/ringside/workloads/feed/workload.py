@@ -57,13 +57,6 @@ class Feed(serving.Serving):
                 f"slow={point['slow']} and vanish={point['vanish']} are more than 100 percent together"
             )
 
-    def rehearsal(self, point: Point) -> Point:
-        """A few seconds of a few feeds: all code has run then, and the hold of a minute need not."""
-        largest = {"connections": 100, "ramp": 100, "seconds": 3, "slow": 0, "vanish": 0, "warm": 0}
-        return point.but(
-            **{factor: level for factor, level in largest.items() if float(point[factor]) > level}
-        )
-
     def descriptors(self, point: Point) -> tuple[int, str]:
         held = sum(int(each["connections"]) for each in (point, _earlier(point)) if each)
         return held + _OTHER_DESCRIPTORS, "take fewer connections with --set connections=N"

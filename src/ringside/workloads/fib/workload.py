@@ -37,8 +37,6 @@ _LEAD_S, _LEAD_PER_S = 0.25, 2000
 # The percentiles that are metrics at each rate.
 _OVER_RATES = ("p50", "p99")
 _SINGLE_REQUESTS = 10
-# Large enough to be computed, small enough to take no time.
-_REHEARSED_N = 20
 # A server that uses less of one core than this mostly waits for its clients.
 _BUSY = 0.5
 _IDLE_REMEDY = "compare CPU time per request (cpu_per_request_s), or take more clients or a larger n"
@@ -101,10 +99,6 @@ class Fib(serving.Serving):
         # The ramp stops at the first rate that the server cannot keep.
         rising = trial.cell.point["load"] == "rate" and code in _BROKEN_WARNINGS
         return rising or super().expects_warning(trial, code)
-
-    def rehearsal(self, point: Point) -> Point:
-        """Ten requests by one client: all code has run then."""
-        return point.but(load="single", clients=1, n=min(int(point["n"]), _REHEARSED_N))
 
     def work(self, point: Point) -> int:
         # Time in half seconds: measuring, and start and end of the server.

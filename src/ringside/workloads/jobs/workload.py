@@ -98,21 +98,19 @@ class Jobs(Workload):
             return {"makespan": math.ceil(jobs / places) * turn_ns}
         return {"makespan": jobs * CYCLE_NS}
 
-    def contradiction(self, trial: Trial, seed: int) -> str | None:
-        """n beats leave n gaps, of which the longest is at least their mean."""
+    def refute(self, trial: Trial, seed: int) -> None:
+        """Raise ValueError where jobs alone are missing, or gaps are too short: n beats leave n gaps, whose
+        longest is at least their mean."""
         alone = len(trial.phases.get("alone", ()))
         if trial.cell.point["kind"] == "cpu" and alone != TIMES_ALONE:
-            return f"{count(alone, 'line')} ::phase name=alone instead of {TIMES_ALONE}"
+            raise ValueError(f"{count(alone, 'line')} ::phase name=alone instead of {TIMES_ALONE}")
         beats, gaps = whole_number(trial.result.get("beats", "")), trial.phases.get("gap", ())
         if beats is None or not gaps:
-            return None
+            return
         beaten_ns = sum(trial.phases.get("makespan", ())) - sum(trial.phases.get("submit", ()))
-        if (beats + len(gaps)) * max(gaps) >= 0.98 * beaten_ns:
-            return None
-        return (
-            f"::phase name=gap: {milliseconds(max(gaps))} at most, and {beats:,} beats in "
-            f"{milliseconds(beaten_ns)}"
-        )
+        if (beats + len(gaps)) * max(gaps) < 0.98 * beaten_ns:
+            most, passed = milliseconds(max(gaps)), milliseconds(beaten_ns)
+            raise ValueError(f"::phase name=gap: {most} at most, and {beats:,} beats in {passed}")
 
     def figures(self, trial: Trial) -> dict[str, float]:
         point = trial.cell.point
@@ -128,9 +126,6 @@ class Jobs(Workload):
             if figures.get("alone_s", least_s) >= least_s and (ideal_s := _ideal_s(point, figures)):
                 figures["over_ideal"] = makespan_s / ideal_s
         return figures
-
-    def can_repeat(self, point: Point) -> bool:
-        return point["trace"] == 0 and super().can_repeat(point)
 
     def program_share(
         self, headline: str, point: Point, figures: Mapping[str, float]

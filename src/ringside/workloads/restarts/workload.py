@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 
 from ringside.errors import UsageError
@@ -57,30 +57,8 @@ def expected(units: int, messages: int, every: int, seed: int) -> tuple[int, int
     return failures, order
 
 
-def contradict(
-    phases: Mapping[str, Sequence[int]], result: Mapping[str, str], units: int, messages: int, failures: int
-) -> None:
-    """Raise ValueError for what cannot be true of times in passes of this length, by the program's clock: no
-    unit has two messages at one time, and one at least is busy until the end."""
-    for name in ("start", *PASSES):
-        if (lines := len(phases.get(name, ()))) != 1:
-            raise ValueError(f"{count(lines, 'line')} ::phase name={name} instead of 1")
-    total = units * messages
-    # How many there are of each, by the pass.
-    passes = {"calm": {"calm": total}, "failing": {"answer": total - 2 * failures, "recovery": failures}}
-    for name, numbers in passes.items():
-        (passed_ns,) = phases[name]
-        covered_ns = sum(most_together_ns(result, *each, units, passed_ns) for each in numbers.items())
-        if covered_ns < _COVERED * passed_ns:
-            raise ValueError(
-                f"some unit always had a message in the {milliseconds(passed_ns)} of the pass {name}, but "
-                f"all times of {' and '.join(numbers)} together are only {milliseconds(covered_ns)} or less"
-            )
-
-
 # The time of each answer is kept until the end, and the evidence is computed message by message.
 _MOST_MESSAGES = 1_000_000
-_REHEARSED_MESSAGES = 20
 
 
 @declared(__file__)
@@ -108,21 +86,27 @@ class Restarts(Workload):
         passes = dict.fromkeys(PASSES, units * messages * CYCLE_NS)
         return {"start": units * CYCLE_NS / self.cores(point), **passes}
 
-    def contradiction(self, trial: Trial, seed: int) -> str | None:
-        units, messages, every = _levels(trial.cell.point)
-        failures, _ = expected(units, messages, every, seed)
-        try:
-            contradict(trial.phases, trial.result, units, messages, failures)
-        except ValueError as problem:
-            return str(problem)
-        return None
-
-    def work(self, point: Point) -> int:
-        return int(point["units"]) * int(point["messages"])
-
-    def rehearsal(self, point: Point) -> Point:
-        """A few messages, some of which make their units fail, so all code has run."""
-        return point.but(messages=min(int(point["messages"]), _REHEARSED_MESSAGES), every=2)
+    def refute(self, trial: Trial, seed: int) -> None:
+        """Raise ValueError for what cannot be true of times in passes of this length, by the program's clock:
+        no unit has two messages at one time, and one at least is busy until the end."""
+        phases, units = trial.phases, int(trial.cell.point["units"])
+        failures, _ = expected(*_levels(trial.cell.point), seed)
+        for name in ("start", *PASSES):
+            if (lines := len(phases.get(name, ()))) != 1:
+                raise ValueError(f"{count(lines, 'line')} ::phase name={name} instead of 1")
+        total = self.work(trial.cell.point)
+        # How many there are of each, by the pass.
+        passes = {"calm": {"calm": total}, "failing": {"answer": total - 2 * failures, "recovery": failures}}
+        for name, numbers in passes.items():
+            (passed_ns,) = phases[name]
+            each = (most_together_ns(trial.result, *own, units, passed_ns) for own in numbers.items())
+            covered_ns = sum(each)
+            if covered_ns < _COVERED * passed_ns:
+                raise ValueError(
+                    f"some unit always had a message in the {milliseconds(passed_ns)} of the pass {name}, "
+                    f"but all times of {' and '.join(numbers)} together are only "
+                    f"{milliseconds(covered_ns)} or less"
+                )
 
     def figures(self, trial: Trial) -> dict[str, float]:
         point = trial.cell.point

@@ -39,9 +39,6 @@ _OTHER_OUTPUT_BYTES = 1 << 20
 
 @declared(__file__)
 class Ring(Workload):
-    def awaits(self, point: Point) -> tuple[str, ...]:
-        return ("spawned",)
-
     def evidence(self, point: Point, seed: int, input: Input | None) -> Evidence:
         nodes, messages, times = int(point["nodes"]), int(point["messages"]), repeats(point)
         result = {
@@ -62,9 +59,6 @@ class Ring(Workload):
         traced = repeats(point) * self.work(point) * _TRACE_LINE_BYTES if point["trace"] == 1 else 0
         return traced + _OTHER_OUTPUT_BYTES
 
-    def work(self, point: Point) -> int:
-        return int(point["nodes"]) * int(point["messages"])
-
     def least_ns(self, point: Point, input_bytes: int | None) -> Mapping[str, float]:
         # A cycle for each unit and for each delivery; with one message under way no core helps another.
         cores, in_turn = self.cores(point), point["mode"] == "token"
@@ -84,9 +78,6 @@ class Ring(Workload):
 
     def repeated_unit_ns(self, point: Point) -> float:
         return float(self.work(point))
-
-    def can_repeat(self, point: Point) -> bool:
-        return point["trace"] == 0 and super().can_repeat(point)
 
 
 RING = Ring()

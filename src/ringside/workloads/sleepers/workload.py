@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 
 from ringside.model.design import Input, Point
@@ -56,41 +56,6 @@ def lateness_ns(result: Mapping[str, str]) -> dict[str, int] | None:
     return None if values is None else dict(zip(LATE, values, strict=True))
 
 
-def contradictions(trial: Trial, seed: int) -> Iterator[str]:
-    """Find contradictions in the report of N tasks that all slept at the same time and woke at their own
-    instants."""
-    point, starts, wakes = trial.cell.point, trial.phases.get("start", ()), trial.phases.get("wake", ())
-    tasks, seconds = int(point["tasks"]), int(point["seconds"])
-    in_order, reports = numbers(tasks, seed), reported_after(tasks)
-    first_ns = instant_ns(in_order[0], seconds)
-    for name, lines, expected in (("start", starts, 1), ("wake", wakes, len(reports))):
-        if len(lines) != expected:
-            yield f"{len(lines)} lines ::phase name={name} instead of {expected}"
-            return
-    if starts[0] > first_ns:
-        yield (
-            f"{count(tasks, 'task')} took {_seconds(starts[0])} to start, and the first was due after "
-            f"{_seconds(first_ns)}: they were not all asleep at one time"
-        )
-    # By both clocks: the program begins to count after its process has started.
-    for after, by_program, by_probe in zip(reports, wakes, trial.phases_read_ns("wake"), strict=True):
-        due, there = instant_ns(in_order[after - 1], seconds), min(by_program, by_probe)
-        if there < due:
-            yield (
-                f"{count(after, 'number')} of {tasks:,} had come after {_seconds(there)}, and so many tasks "
-                f"were due after {_seconds(due)}: some woke early"
-            )
-            return
-    late = lateness_ns(trial.result)
-    if late is None:
-        yield f"{', '.join(LATE)} must be whole numbers, none smaller than the one before"
-    elif late["late_max_ns"] > wakes[-1] - first_ns:
-        yield (
-            f"a task was {_seconds(late['late_max_ns'])} late, and all numbers were there "
-            f"{_seconds(wakes[-1] - first_ns)} after the first instant"
-        )
-
-
 def _seconds(ns: int) -> str:
     return f"{ns / SECOND_NS:.3f} s"
 
@@ -99,14 +64,10 @@ def _seconds(ns: int) -> str:
 _LATE_NAMES = dict(zip(("p50", "p99", "max"), LATE, strict=True))
 # The work of a second of sleep, in tasks: what a slow runtime starts meanwhile.
 _TASKS_PER_SECOND = 50_000
-_REHEARSED = {"tasks": 1000, "seconds": 2}
 
 
 @declared(__file__)
 class Sleepers(Workload):
-    def awaits(self, point: Point) -> tuple[str, ...]:
-        return ("started",)
-
     def evidence(self, point: Point, seed: int, input: Input | None) -> Evidence:
         tasks = int(point["tasks"])
         result = {"sum": str(sum(numbers(tasks, seed))), "order": str(order(tasks, seed))}
@@ -115,15 +76,39 @@ class Sleepers(Workload):
     def least_ns(self, point: Point, input_bytes: int | None) -> Mapping[str, float]:
         return {"start": int(point["tasks"]) * CYCLE_NS / self.cores(point)}
 
-    def contradiction(self, trial: Trial, seed: int) -> str | None:
-        return next(contradictions(trial, seed), None)
+    def refute(self, trial: Trial, seed: int) -> None:
+        """Raise ValueError where N tasks did not all sleep at one time, or did not wake at their instants."""
+        point, starts, wakes = trial.cell.point, trial.phases.get("start", ()), trial.phases.get("wake", ())
+        tasks, seconds = int(point["tasks"]), int(point["seconds"])
+        in_order, reports = numbers(tasks, seed), reported_after(tasks)
+        first_ns = instant_ns(in_order[0], seconds)
+        for name, lines, expected in (("start", starts, 1), ("wake", wakes, len(reports))):
+            if len(lines) != expected:
+                raise ValueError(f"{len(lines)} lines ::phase name={name} instead of {expected}")
+        if starts[0] > first_ns:
+            raise ValueError(
+                f"{count(tasks, 'task')} took {_seconds(starts[0])} to start, and the first was due after "
+                f"{_seconds(first_ns)}: they were not all asleep at one time"
+            )
+        # By both clocks: the program begins to count after its process has started.
+        for after, by_program, by_probe in zip(reports, wakes, trial.phases_read_ns("wake"), strict=True):
+            due, there = instant_ns(in_order[after - 1], seconds), min(by_program, by_probe)
+            if there < due:
+                raise ValueError(
+                    f"{count(after, 'number')} of {tasks:,} had come after {_seconds(there)}, and so many "
+                    f"tasks were due after {_seconds(due)}: some woke early"
+                )
+        late = lateness_ns(trial.result)
+        if late is None:
+            raise ValueError(f"{', '.join(LATE)} must be whole numbers, none smaller than the one before")
+        if late["late_max_ns"] > wakes[-1] - first_ns:
+            raise ValueError(
+                f"a task was {_seconds(late['late_max_ns'])} late, and all numbers were there "
+                f"{_seconds(wakes[-1] - first_ns)} after the first instant"
+            )
 
     def work(self, point: Point) -> int:
         return int(point["seconds"]) * _TASKS_PER_SECOND + int(point["tasks"])
-
-    def rehearsal(self, point: Point) -> Point:
-        """Few tasks that sleep for a short time: all code has run then."""
-        return point.but(**{factor: min(int(point[factor]), most) for factor, most in _REHEARSED.items()})
 
     def figures(self, trial: Trial) -> dict[str, float]:
         point = trial.cell.point
