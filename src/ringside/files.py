@@ -9,9 +9,11 @@ import os
 import select
 import stat
 import time
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from ringside.errors import UsageError
 
@@ -21,6 +23,11 @@ _POLL_S = 0.05
 _SILENCE_S = 10
 # The suffix of unfinished files.
 PARTIAL = ".ringside-partial"
+
+
+def tables_beside(module: str, name: str) -> dict[str, Any]:
+    """A TOML file of ours, by its path from the folder of a module, given as `__file__`."""
+    return tomllib.loads((Path(module).parent / name).read_text(encoding="utf-8"))
 
 
 @contextmanager

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
-from pathlib import Path
+
+from ringside.files import tables_beside
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Release:
 @cache
 def _releases() -> dict[str, tuple[Release, ...]]:
     """By what contenders run on, the oldest first."""
-    table = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+    table = tables_beside(__file__, "releases.toml")
     return {
         name: tuple(Release(version, day) for version, day in days.items())
         for name, days in table.items()

@@ -42,8 +42,7 @@ from ringside.units import TimeUnit
 _BLOCKS = 10
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy")
 _LOOPBACK = re.compile(r"localhost|127\.|::1")
-# What the command for the same again leaves out: what is compared has a place of its own there, and how a run
-# is shown changes nothing.
+# Options that are not kept with a run: the plan has the targets, and how a run is shown changes nothing.
 _SHOWN = {"form", "store", "other_target", "quiet"}
 _SECRET = re.compile(r"([^:]*(?:auth|cookie|token|secret|key|password)[^:]*:).*", re.I | re.S)
 

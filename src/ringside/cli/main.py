@@ -7,22 +7,22 @@ import os
 import resource
 import signal
 import sys
-from pathlib import Path
 from typing import Any
 
 import click
 
 from ringside import __version__
 from ringside.cli import EXIT_INTERRUPTED, EXIT_USAGE, streams
-from ringside.cli.options import SectionedCommand, make_command, read_tables
+from ringside.cli.options import SectionedCommand, make_command
 from ringside.cli.vs_parser import VsCommand
 from ringside.errors import RingsideError, UsageError
+from ringside.files import tables_beside
 from ringside.text import nearest, one_line
 
 # Open files that a command needs: some twenty, with room for what a library opens.
 _FILES = 64
 
-_SECTIONS = read_tables(Path(__file__).with_name("commands.toml"))
+_SECTIONS = tables_beside(__file__, "commands.toml")
 _SHARED = _SECTIONS.pop("shared")
 _TABLES = {name: table for section in _SECTIONS.values() for name, table in section.items()}
 # The first sentence of each command's help.

@@ -6,7 +6,6 @@ from __future__ import annotations
 import importlib
 import re
 import shlex
-import tomllib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -16,6 +15,7 @@ import click
 
 from ringside import units
 from ringside.errors import UsageError
+from ringside.files import tables_beside
 from ringside.text import nearest
 
 COMMON = "Common options"
@@ -97,17 +97,12 @@ def help_records(
     return sections
 
 
-def read_tables(path: Path) -> dict[str, Any]:
-    """A TOML file of tables."""
-    return tomllib.loads(path.read_text(encoding="utf-8"))
-
-
 def make_command(
     name: str, table: Mapping[str, Any], shared: Mapping[str, Sequence[str]], kind: type[SectionedCommand]
 ) -> SectionedCommand:
     """The command of a table. `shared`: the options of several commands. It is carried out by the function of
     its name in the module of its name, which is imported then."""
-    whole = {**table, **read_tables(Path(__file__).parent / table["file"])} if "file" in table else table
+    whole = {**table, **tables_beside(__file__, table["file"])} if "file" in table else table
     readers = [*whole.get("readers", ()), "ringside.cli.params", "ringside.units"]
     sections = whole["options"] if "file" in table else {COMMON: table.get("options", {})}
     options = [

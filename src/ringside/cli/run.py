@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,6 @@ from ringside.measure.runs.plan import check, past_limit, readable
 from ringside.measure.toolchain import apt
 from ringside.measure.toolchain.builds import Toolchain
 from ringside.model.catalogue import Contender
-from ringside.model.design import Goal
 from ringside.model.results import Run
 from ringside.render.text import terminal
 from ringside.render.text.cells import TableCell, plain_table
@@ -37,27 +36,19 @@ _MANY_CELLS = 500  # At half a second a trial.
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunSettings:
-    """The command line of `ringside run`, as run.toml has it; None where an option was left out."""
+class RunSettings(Selection):
+    """The command line of `ringside run`, as run.toml has it: what is selected, and how it is carried out.
+    None where an option was left out."""
 
-    experiment: str | None = None
-    outside: tuple[str, ...] = ()
-    only: tuple[str, ...] = ()
+    name: str = ""
     levels: tuple[str, ...] = ()
     cores: str | None = None
-    blocks: int | None = None
-    until: Goal | None = None
-    margin: float | None = None
     time_s: float | None = None
-    seed: int | None = None
-    sessions: int = 1
-    full: bool = False
-    sandbox: bool = False
     sets_up: bool = False
     is_dry: bool = False
     resume: str | None = None
     on: str | None = None
-    engines: int | tuple[str, ...] | None = None
+    nodes: int | tuple[str, ...] | None = None
     serves: bool = False
     port: int = serve.PORT
     everything: bool = False
@@ -85,9 +76,9 @@ def run(**options: Any) -> int:
 
 def _check(settings: RunSettings) -> None:
     """Raises UsageError where options contradict each other."""
-    if settings.resume and settings.experiment:
+    if settings.resume and settings.name:
         raise UsageError("--resume names the run to go on with: leave out the experiment")
-    if not settings.resume and not settings.experiment:
+    if not settings.resume and not settings.name:
         raise UsageError("name an experiment (`ringside list experiments`), or a run with --resume")
     if settings.report_to:
         from ringside.cli import report  # only here: its imports take a while
@@ -102,21 +93,12 @@ def _selection(settings: RunSettings) -> Selection:
         # Many machines' `all` is one number; asked for by itself it is the way there.
         cores = ",".join(_names("--cores", settings.cores))
         levels.append(f"cores={'walk' if cores == 'all' else cores}")
-    engines = settings.engines
-    return Selection(
-        name=settings.experiment or "",
-        only=tuple(name for names in settings.only for name in _names("--only", names)),
-        settings=params.levels(levels),
-        blocks=settings.blocks,
-        until=settings.until,
-        margin=settings.margin,
-        seed=settings.seed,
-        full=settings.full,
-        sandbox=settings.sandbox,
-        engines=len(engines) if isinstance(engines, tuple) else engines or 0,
-        outside=settings.outside,
-        sessions=settings.sessions,
-    )
+    nodes = settings.nodes
+    selected = {field.name: getattr(settings, field.name) for field in fields(Selection)}
+    selected["only"] = tuple(name for names in settings.only for name in _names("--only", names))
+    selected["settings"] = params.levels(levels)
+    selected["engines"] = len(nodes) if isinstance(nodes, tuple) else nodes or 0
+    return Selection(**selected)
 
 
 def _names(option: str, text: str) -> list[str]:
@@ -168,7 +150,7 @@ def _carry_out(settings: RunSettings, task: Task, catalogue: Catalogue, storage:
         make: Callable[[Store], Campaign]
         free_cpus: Sequence[int] = ()
         if settings.on and not task.is_empty:
-            machines = context.cluster().machines(settings.on, task, catalogue, progress, settings.engines)
+            machines = context.cluster().machines(settings.on, task, catalogue, progress, settings.nodes)
             capacity, make = stack.enter_context(machines)
         else:
             executor = Executor(on_tick=progress.on_tick)
@@ -278,7 +260,7 @@ def _resume_hint(settings: RunSettings, name: str | None) -> str:
     resume = ["run", "--resume", name, *with_options(Selection(name, outside=settings.outside))]
     if settings.on:
         resume += ["--on", settings.on]
-    if isinstance(settings.engines, tuple):
-        resume += ["--engines", ",".join(settings.engines)]
+    if isinstance(settings.nodes, tuple):
+        resume += ["--engines", ",".join(settings.nodes)]
     show_trials = with_store("show", name)
     return f"; `{with_store(*resume)}` continues it, `{show_trials}` shows its trials so far"

@@ -30,7 +30,7 @@ from ringside.model.design import Point
 from ringside.workloads.base import Workload
 from ringside.workloads.phases import below
 
-# It plays so many clients.
+# Run as a module, it connects that many clients at once.
 _BY_HAND = "ringside.conformance.kit"
 _READY_S, _END_S = 60.0, 2.0
 # A host may stall, so answers later than the contract allows are awaited until here.
@@ -134,12 +134,12 @@ def check_server(subject: Subject, kind: Kind) -> None:
 def computes_again(
     subject: Subject, rule: str, expected: str, line: str, attempt: Callable[[], int], least_ns: float
 ) -> bool:
-    """Whether larger work is worth a try: the second answer to the same request, whose nanoseconds `attempt`
-    returns, came neither sooner than any machine computes it nor so late that it was computed."""
+    """Whether to try larger work. `attempt` returns how many nanoseconds the second answer to a request took:
+    less than `least_ns` is a finding, and an answer that takes long was computed."""
     try:
         took_ns = attempt()
     except (OSError, ValueError):
-        return False  # It takes longer than anybody waits.
+        return False  # It took too long to wait for.
     if took_ns < least_ns:
         subject.report(rule, expected, below(took_ns, least_ns), line)
     return least_ns <= took_ns <= _WHILE_NS

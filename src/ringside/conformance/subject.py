@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import time
-import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -19,6 +18,7 @@ from pathlib import Path
 
 import msgspec
 
+from ringside.files import tables_beside
 from ringside.measure import host
 from ringside.measure.host import Executor
 from ringside.measure.runs import plan, trials
@@ -42,7 +42,7 @@ def by_hand(module: str, *words: str) -> str:
 
 
 # The rules that are no single workload's.
-RULES: dict[str, str] = tomllib.loads(Path(__file__).with_name("rules.toml").read_text(encoding="utf-8"))
+RULES: dict[str, str] = tables_beside(__file__, "rules.toml")
 
 
 @dataclass(frozen=True, slots=True)

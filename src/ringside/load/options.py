@@ -12,7 +12,6 @@ from urllib.parse import unquote_to_bytes
 
 from ringside import units
 from ringside.cli import params
-from ringside.cli.options import read_tables
 from ringside.cli.params import bad_value, duration
 from ringside.errors import UsageError
 from ringside.files import read_at_most
@@ -25,8 +24,6 @@ _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 # The largest body that stands in a plan itself. A file of more than the second is named by its path instead.
 MAX_BODY_BYTES = 100 << 20
 _SMALL_BODY_BYTES = 1 << 20
-# How options are written, their help, and which of them go together.
-TABLES = read_tables(Path(__file__).with_suffix(".toml"))
 
 
 def rate(text: str) -> float:

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from ringside.cli.options import command_line_options
 from ringside.errors import UsageError
-from ringside.files import read_at_most
+from ringside.files import read_at_most, tables_beside
 from ringside.load import templates
-from ringside.load.options import MAX_BODY_BYTES, TABLES, LoadSettings
+from ringside.load.options import MAX_BODY_BYTES, LoadSettings
 from ringside.load.result import ROWS
 from ringside.load.target import Target
 from ringside.load.templates import wire_text
@@ -21,6 +21,7 @@ from ringside.measure.host import memory_available_bytes
 from ringside.probe import protocol as ipc
 from ringside.text import one_line
 
+_TABLES = tables_beside(__file__, "plan.toml")
 _DURATION_S = 10.0
 # Of a search for a rate.
 _TRY_S = 3.0
@@ -36,12 +37,12 @@ def check(settings: LoadSettings, target: Target, other: Target | None) -> None:
     used = command_line_options(())
     is_stream = target.protocol == "stream"
     kind = "stream+ws" if is_stream and target.is_websocket else target.protocol
-    for kinds, instead, options in TABLES["suited"]["rows"]:
+    for kinds, instead, options in _TABLES["suited"]["rows"]:
         for name in options.split():
             if name in used and kind not in kinds.split():
                 if is_stream and instead:
                     raise UsageError(f"{name} is not for a stream: {instead}")
-                raise UsageError(f"{name} is not for {TABLES['suited']['kinds'][kind]}: leave it out")
+                raise UsageError(f"{name} is not for {_TABLES['suited']['kinds'][kind]}: leave it out")
     both = [each for each in (target, other) if each]
     met = {
         "rate": settings.rate_per_s or settings.steps or settings.found,
@@ -59,7 +60,7 @@ def check(settings: LoadSettings, target: Target, other: Target | None) -> None:
         "http2": settings.is_http2 or any(each.carrier == "http2" for each in both),
         "tls": any(each.is_secure for each in both),
     }
-    for need, options, remedy in TABLES["needs"]["rows"]:
+    for need, options, remedy in _TABLES["needs"]["rows"]:
         for name in options.split():
             if name in used and not met[need]:
                 raise UsageError(f"{name} {remedy}")

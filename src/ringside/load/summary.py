@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import itertools
-import tomllib
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from msgspec import structs
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ringside.files import tables_beside
 from ringside.load.result import FIRST, PERCENTILES, LoadResult, is_kept, unsupported
 from ringside.load.target import Target
 from ringside.load.thresholds import highest_sentence
@@ -28,7 +27,7 @@ CLOSED_LOOP = (
     "would have met the stall, and percentiles hide it (coordinated omission). --rate N counts from when "
     "each request was due."
 )
-_WORDS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_WORDS = tables_beside(__file__, "summary.toml")
 ERRORS: Mapping[str, str] = _WORDS["errors"]
 SEQUENCE: Mapping[str, str] = _WORDS["sequence"]
 # The meaning of `tls` where TLS was to be spoken.

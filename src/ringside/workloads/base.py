@@ -5,16 +5,15 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from pathlib import Path
 from statistics import median
 from typing import ClassVar
 
 from msgspec import Struct, convert
 
 from ringside.errors import UsageError
+from ringside.files import tables_beside
 from ringside.model.catalogue import Question
 from ringside.model.design import Cell, Experiment, Input, InputFile, Level, Metric, Point, Unit
 from ringside.model.results import Diagnostic, Interval, Outcome, Timeline, Trial
@@ -109,7 +108,7 @@ class Cores(Factor, frozen=True):
         return (int(number),)
 
 
-_SHARED = tomllib.loads(Path(__file__).with_name("shared.toml").read_text(encoding="utf-8"))
+_SHARED = tables_beside(__file__, "shared.toml")
 CORES = convert(_SHARED["cores"], Cores)
 AUTO = "auto"
 REPEATS = convert(_SHARED["repeats"], Factor)

@@ -15,13 +15,13 @@ row with `{rates}` in its name stands for a metric at each place of the series `
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeVar, cast, get_type_hints
 
 from msgspec import convert
 
+from ringside.files import tables_beside
 from ringside.model.design import Metric, NoFloor, Unit
 from ringside.workloads.base import CORES, REPEATED, REPEATS, Capability, Factor, Workload
 
@@ -38,7 +38,7 @@ def declared(module: str) -> Callable[[W], W]:
 
     def declare(cls: W) -> W:
         types = get_type_hints(cls)
-        tables = tomllib.loads(Path(module).with_name("workload.toml").read_text(encoding="utf-8"))
+        tables = tables_beside(module, "workload.toml")
         cls.series = convert(tables.pop("series", {}), types["series"])
         cls.metrics = metric_table(Path(module).with_name("metrics.md"), cls.series)
         cls.factors = tuple(

@@ -25,7 +25,7 @@ from ringside.measure.runs.events import Notify
 from ringside.measure.runs.loop import StoppingRule, TrialMaker, row
 from ringside.measure.vs.commands import Command, filled_in
 from ringside.measure.vs.outputs import KEPT, Output, Pattern, output_to
-from ringside.model.design import DEFAULT_MARGIN, Cell, Experiment, Level, Point, Show
+from ringside.model.design import Cell, Experiment, Level, Point, Show
 from ringside.model.results import Outcome, Run, Trial
 from ringside.probe import kernel
 from ringside.probe.protocol import Limits, TrialRequest
@@ -70,21 +70,19 @@ class ExecutionOptions:
 def experiment_of(
     commands: Sequence[Command],
     rule: StoppingRule,
-    margin: float = DEFAULT_MARGIN,
-    factors: Mapping[str, tuple[Level, ...]] | None = None,
-    options: ExecutionOptions | None = None,
+    margin: float,
+    factors: Mapping[str, tuple[Level, ...]],
+    options: ExecutionOptions,
 ) -> Experiment:
     """The experiment of these commands. Raises UsageError for a metric of the output whose name is taken, and
     where there is none that decides."""
-    outputs = [pattern.metric for pattern in options.patterns] if options else []
+    outputs = [pattern.metric for pattern in options.patterns]
     taken = {metric.name for metric in COMMAND.metrics} - {*COUNTERS}  # which a metric takes the place of
     if len(taken | {metric.name for metric in outputs}) < len(taken) + len(outputs):
         raise UsageError("--metric: names must differ; write NAME=PATTERN")
     compared = CommandTimes(outputs).compared
-    judged = options.judged if options else "wall"
-    judged = _JUDGED.get(judged, judged)
-    counters = COUNTERS if options and options.counters else ()
-    shown = tuple(dict.fromkeys((judged, *compared, *counters)))
+    judged = _JUDGED.get(options.judged, options.judged)
+    shown = tuple(dict.fromkeys((judged, *compared, *(COUNTERS if options.counters else ()))))
     if judged not in (*compared, *COUNTERS):
         known = ", ".join([*_JUDGED, *(metric.name for metric in outputs)])
         raise UsageError(f"--judge {one_line(judged, 60)}: possible are {known}")
@@ -94,7 +92,7 @@ def experiment_of(
         title=" / ".join(one_line(command.text, 80) for command in commands),
         workload=COMMAND.name,
         contenders=names,
-        factors=dict(factors or {}),
+        factors=dict(factors),
         baseline=names[0],
         blocks=rule.max_blocks,
         until_decided=rule.decided,

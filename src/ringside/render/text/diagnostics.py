@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 
 from ringside.analysis.cells import MAX_FAILED_SHARE
 from ringside.analysis.examination import MIN_BLOCKS
 from ringside.analysis.plausibility import POINTER_BYTES
+from ringside.files import tables_beside
 from ringside.model.results import Diagnostic
 from ringside.render.text.command import with_store
 from ringside.render.text.words import NOISE
@@ -18,7 +17,7 @@ from ringside.workloads.phases import CYCLE_NS
 
 # More contenders than this are counted, not named.
 _MAX_NAMED = 3
-_TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_TEXTS = tables_beside(__file__, "diagnostics.toml")
 CODES = tuple(_TEXTS)
 
 

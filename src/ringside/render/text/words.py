@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from ringside import units
 from ringside.analysis.cells import MAX_FAILED_SHARE
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.run_diff import CellChange
+from ringside.files import tables_beside
 from ringside.model.design import Metric, Point
 from ringside.model.results import Comparison, Verdict
 from ringside.text import one_line
@@ -22,7 +21,7 @@ from ringside.text import one_line
 MAX_NAMED = 3
 # Behind a ratio at which a run ended once it was decided.
 OVERSTATED = " (stopped when decided: likely nearer to 1)"
-_TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_TEXTS = tables_beside(__file__, "words.toml")
 FAMILIES: dict[str, str] = _TEXTS["families"]
 CAUSES: dict[str, str] = _TEXTS["causes"]
 OUTLOOKS: dict[str, str] = _TEXTS["outlooks"]

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import tomllib
-from pathlib import Path
 from random import Random
 
 from ringside.conformance.programs import RuleTests
 from ringside.conformance.subject import Subject
+from ringside.files import tables_beside
 from ringside.workloads.batch.workload import MAX, MIN
 
-_INPUTS = tomllib.loads(Path(__file__).with_name("inputs.toml").read_text(encoding="utf-8"))
+_INPUTS = tables_beside(__file__, "inputs.toml")
 
 
 def _broken_input(subject: Subject) -> None:

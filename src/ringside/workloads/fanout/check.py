@@ -11,13 +11,11 @@ import socketserver
 import sys
 import threading
 import time
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from functools import partial
 from itertools import takewhile
-from pathlib import Path
 from typing import Any, Self
 
 from msgspec import Struct, convert
@@ -26,6 +24,7 @@ from ringside.conformance.common import in_time
 from ringside.conformance.http import GRAIN_S, NONSENSE, Client, Reply, check_paths, curl
 from ringside.conformance.servers import Kind, Server, computes_again, reset_at_close, running
 from ringside.conformance.subject import PORT, Subject, by_hand
+from ringside.files import tables_beside
 from ringside.measure.runs.trials import free_port
 from ringside.workloads.fanout.workload import FANOUT, sums_ns
 
@@ -137,7 +136,7 @@ def whole(status: int = 200, after_s: float = 0.0, body: str = "fine") -> Behavi
     return says(after_s, f"HTTP/1.1 {status} Said\r\nContent-Length: {len(body)}\r\n\r\n{body}")
 
 
-_TABLES = tomllib.loads(Path(__file__).with_name("upstreams.toml").read_text(encoding="utf-8"))
+_TABLES = tables_beside(__file__, "upstreams.toml")
 _ANSWERS: Mapping[str, Behaviour] = {
     **{
         name: says(*row["says"], then={"": goes_on, "closes": closes, "reads": reads}[row.get("then", "")])
