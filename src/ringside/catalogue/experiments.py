@@ -17,6 +17,8 @@ T = TypeVar("T")
 
 # The key of a `[[point]]` that is no factor.
 NAME = "name"
+# What an experiment has as it is written.
+_SAME = ("title", "note", "workload", "contenders", "blocks", "published", "limits")
 # Longer trials are long enough by themselves.
 _MOST_LEAST_S = 10.0
 
@@ -59,16 +61,10 @@ def read_experiment(
         raise file.error(f"`least` is out of range: above 0, up to {_MOST_LEAST_S:g} s", "least")
     ratios = [ratio.split("/") for ratio in table.show.ratios]
     return design.Experiment(
+        **{key: getattr(table, key) for key in _SAME},
         name=path.stem,
-        title=table.title,
-        note=table.note,
-        workload=table.workload,
-        contenders=table.contenders,
         factors={factor: design.as_tuple(levels) for factor, levels in table.factors.items()},
         baseline=table.baseline or table.contenders[0],
-        blocks=table.blocks,
-        published=table.published,
-        limits=table.limits,
         show=design.Show(
             table.show.metrics, table.show.sweep, tuple((over, under) for over, under in ratios)
         ),

@@ -261,11 +261,11 @@ def _begin(
     """A new run in the store, after the `runs` of earlier sessions."""
     seed = secrets.randbelow(2**31) if settings.seed is None else settings.seed + len(runs)
     options = read_plan(runs[0]).options if runs else command_line_options(_SHOWN)
-    began = (commands, experiment, execution, seed, storage, points, options)
-    if settings.sessions == 1:
-        return command_trials.begin(*began)
-    id = runs[0].suite["id"] if runs else free_suite_id(storage, f"{stamp()}-vs-x{settings.sessions}")
-    return command_trials.begin(*began, SuiteSelection("vs", sessions=settings.sessions, id=id))
+    suite = None
+    if settings.sessions > 1:
+        id = runs[0].suite["id"] if runs else free_suite_id(storage, f"{stamp()}-vs-x{settings.sessions}")
+        suite = SuiteSelection("vs", sessions=settings.sessions, id=id)
+    return command_trials.begin(commands, experiment, execution, seed, storage, points, options, suite)
 
 
 @contextmanager

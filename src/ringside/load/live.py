@@ -73,7 +73,7 @@ class View:
 
     def render(self, width: int, height: int) -> Text:
         """The view in so many columns and lines."""
-        lines = [Text(_cut(one_line(self.title), width), style="bold")]
+        lines = [Text(one_line(self.title, width), style="bold")]
         lines += [Text(line) for line in pack(self.fields(), width)]
         room = min(_MAX_ROWS, height - _OTHER_LINES)
         if room >= 2 and width > _LABEL + 2:
@@ -130,22 +130,18 @@ class View:
             rows.append(row)
         end = f"{self._seconds(last_s)} s"
         axis = f"{'':{_LABEL}} 0{end:>{max(len(end) + 1, len(merged) - 1)}}"
-        return [*rows, Text(_cut(axis, width + _LABEL + 1), style="dim")]
+        return [*rows, Text(one_line(axis, width + _LABEL + 1), style="dim")]
 
 
 def pack(fields: list[str], width: int) -> list[str]:
     """Fields into lines of this width, two spaces between; a field that is longer is cut."""
     lines: list[str] = []
-    for each in (_cut(text, width) for text in fields):
+    for each in (one_line(text, width) for text in fields):
         if lines and len(lines[-1]) + 2 + len(each) <= width:
             lines[-1] += f"  {each}"
         else:
             lines.append(each)
     return lines
-
-
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: max(0, width - 1)] + "…"
 
 
 @dataclass(eq=False)

@@ -232,10 +232,11 @@ def _refute_phases(trial: Trial, workload: Workload) -> None:
         waited_ns += sum(cpu.stolen_ns for cpu in report.cpus)
     cpu_ns = (report.cpu_user_ns or 0) + (report.cpu_system_ns or 0)
     idle_ns = max(0, (report.wall_ns or 0) - cpu_ns)
-    for contradiction in chain(
+    contradictions = chain(
         impossible_phases(trial.phase_lines, workload.least_ns(trial.cell.point, trial.input_bytes)),
         phase_contradictions(trial.phase_lines, workload.phase_rules, pauses, waited_ns, idle_ns),
-    ):
+    )
+    if contradiction := next(contradictions, None):
         raise ValueError(contradiction)
 
 
