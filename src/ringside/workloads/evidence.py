@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise, repeat
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from itertools import repeat
 
 from ringside.units import count
 
@@ -41,28 +42,28 @@ def whole_number(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS else None
 
 
-def rising_numbers(result: Mapping[str, str], names: Sequence[str]) -> tuple[int, ...] | None:
-    """What a program reports by these names, such as a p50, a p99 and a maximum; None where one is no whole
-    number, or smaller than the one before."""
-    numbers = [whole_number(result.get(name, "")) for name in names]
-    known = tuple(number for number in numbers if number is not None)
-    rises = len(known) == len(numbers) and all(left <= right for left, right in pairwise(known))
-    return known if rises else None
-
-
 # A program's summary of many times, in nanoseconds.
 LEVELS = ("p50", "p99", "max")
 
 
+def reported_ns(result: Mapping[str, str], name: str) -> list[int]:
+    """The p50, p99 and maximum of these times that a program reports. Raises ValueError where one is no whole
+    number, or smaller than the one before."""
+    names = [f"{name}_{level}_ns" for level in LEVELS]
+    numbers = [number for each in names if (number := whole_number(result.get(each, ""))) is not None]
+    if len(numbers) < len(names) or numbers != sorted(numbers):
+        raise ValueError(f"{', '.join(names)} must be whole numbers, none smaller than the one before")
+    return numbers
+
+
 def times_figures(result: Mapping[str, str], names: Iterable[str]) -> dict[str, float]:
     """The p50, p99 and maximum of these times that a program reports, as metrics; 0: there was none."""
-    values = {name: rising_numbers(result, [f"{name}_{level}_ns" for level in LEVELS]) for name in names}
-    return {
-        f"{name}_s.{level}": ns / 1e9
-        for name, known in values.items()
-        if known and known[-1]
-        for level, ns in zip(LEVELS, known, strict=True)
-    }
+    figures: dict[str, float] = {}
+    for name in names:
+        with suppress(ValueError):
+            if (numbers := reported_ns(result, name))[-1]:
+                figures |= {f"{name}_s.{level}": ns / 1e9 for level, ns in zip(LEVELS, numbers, strict=True)}
+    return figures
 
 
 def most_together_ns(
@@ -70,11 +71,7 @@ def most_together_ns(
 ) -> int:
     """The most that these times come to, by the p50, p99 and maximum of those that were `measured`. Raises
     ValueError where they cannot be true of so many units in this time, one after the other in each."""
-    names = [f"{name}_{level}_ns" for level in LEVELS]
-    values = rising_numbers(result, names)
-    if values is None:
-        raise ValueError(f"{', '.join(names)} must be whole numbers, none smaller than the one before")
-    median, p99, most = values
+    median, p99, most = reported_ns(result, name)
     measured = number if measured is None else measured
     # So many are as long at least, and all units together had so much time.
     if most > passed_ns or max(median * 0.5, p99 * 0.01) * measured > units * passed_ns:

@@ -10,7 +10,7 @@ from ringside.model.results import Trial
 from ringside.probe.protocol import Evidence, ExpectedLines
 from ringside.units import count
 from ringside.workloads.base import Workload
-from ringside.workloads.evidence import FACTOR, MODULUS, first_number, fold, rising_numbers
+from ringside.workloads.evidence import FACTOR, MODULUS, first_number, fold, reported_ns, times_figures
 from ringside.workloads.phases import CYCLE_NS
 from ringside.workloads.process import held_figures, process_figures
 from ringside.workloads.tables import declared
@@ -20,7 +20,6 @@ SECOND_NS = 1_000_000_000
 SPREAD_NS = SECOND_NS
 # The collector reports so many times how far it is, or after each number where there are fewer.
 REPORTS = 10
-LATE = ("late_p50_ns", "late_p99_ns", "late_max_ns")
 
 
 @lru_cache(maxsize=2)
@@ -50,18 +49,10 @@ def reported_after(tasks: int) -> list[int]:
     return [-(-share * tasks // shares) for share in range(1, shares + 1)]
 
 
-def lateness_ns(result: Mapping[str, str]) -> dict[str, int] | None:
-    """The lateness that a program reports; None where that is no lateness."""
-    values = rising_numbers(result, LATE)
-    return None if values is None else dict(zip(LATE, values, strict=True))
-
-
 def _seconds(ns: int) -> str:
     return f"{ns / SECOND_NS:.3f} s"
 
 
-# The keys of `::result` by the names in metrics.
-_LATE_NAMES = dict(zip(("p50", "p99", "max"), LATE, strict=True))
 # The work of a second of sleep, in tasks: what a slow runtime starts meanwhile.
 _TASKS_PER_SECOND = 50_000
 
@@ -98,12 +89,10 @@ class Sleepers(Workload):
                     f"{count(after, 'number')} of {tasks:,} had come after {_seconds(there)}, and so many "
                     f"tasks were due after {_seconds(due)}: some woke early"
                 )
-        late = lateness_ns(trial.result)
-        if late is None:
-            raise ValueError(f"{', '.join(LATE)} must be whole numbers, none smaller than the one before")
-        if late["late_max_ns"] > wakes[-1] - first_ns:
+        *_, latest_ns = reported_ns(trial.result, "late")
+        if latest_ns > wakes[-1] - first_ns:
             raise ValueError(
-                f"a task was {_seconds(late['late_max_ns'])} late, and all numbers were there "
+                f"a task was {_seconds(latest_ns)} late, and all numbers were there "
                 f"{_seconds(wakes[-1] - first_ns)} after the first instant"
             )
 
@@ -113,10 +102,9 @@ class Sleepers(Workload):
     def figures(self, trial: Trial) -> dict[str, float]:
         point = trial.cell.point
         figures = process_figures(trial.report) | held_figures(trial, "started", "held_pss_bytes")
+        figures |= times_figures(trial.result, ["late"])
         if start_ns := trial.phase_ns("start"):
             figures |= {"start_ns": start_ns / int(point["tasks"]), "start_s": start_ns / 1e9}
-        if late := lateness_ns(trial.result):
-            figures |= {f"late_s.{name}": late[key] / 1e9 for name, key in _LATE_NAMES.items()}
         if wakes := trial.phases.get("wake"):
             figures["end_late_s"] = max(0, wakes[-1] - int(point["seconds"]) * SECOND_NS) / 1e9
         held = trial.marks["started"].kernel_bytes if "held_pss_bytes" in figures else None
