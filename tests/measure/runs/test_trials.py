@@ -237,8 +237,9 @@ def test_interference_is_added_to_what_the_probe_saw() -> None:
 class Contradicted(Ring):
     """Finds that the seed contradicts any trial."""
 
-    def contradiction(self, trial: Trial, seed: int) -> str | None:
-        return f"{trial.cell.contender} \x1b {seed}" if seed else None
+    def refute(self, trial: Trial, seed: int) -> None:
+        if seed:
+            raise ValueError(f"{trial.cell.contender} \x1b {seed}")
 
 
 def test_what_cannot_be_true_is_wrong_evidence() -> None:
