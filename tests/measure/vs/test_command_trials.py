@@ -298,11 +298,12 @@ def test_output_goes_to_the_file_of_the_command(tmp_path: Path) -> None:
 def test_commands_are_the_contenders_of_a_run(tmp_path: Path) -> None:
     points = (Point((("n", 1),)), Point((("n", 2),)))
     commands = parse_commands(["true {n}", f"cat {'x' * 100}"], ["plain"], points=points)
-    experiment = command_trials.experiment_of(commands, RULE, factors={"n": (1, 2)})
+    options = ExecutionOptions(tmp_path, {"PATH": "/bin"})
+    experiment = command_trials.experiment_of(commands, RULE, 0.05, {"n": (1, 2)}, options)
     assert (experiment.name, experiment.workload, experiment.factors) == ("vs", COMMAND.name, {"n": (1, 2)})
     assert experiment.title == f"true {{n}} / {one_line('cat ' + 'x' * 100, 80)}"
     assert (experiment.contenders, experiment.baseline) == (("plain", "B"), "plain")
-    store, options = Store(tmp_path / "s.sqlite"), ExecutionOptions(tmp_path, {"PATH": "/bin"})
+    store = Store(tmp_path / "s.sqlite")
     run = command_trials.begin(commands, experiment, options, 5, store, points)
     kept = read_plan(store.run(run.id))
     assert (kept.experiment, kept.points, run.seed) == (experiment, points, 5)
