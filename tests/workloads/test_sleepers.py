@@ -15,13 +15,7 @@ from ringside.measure.runs.trials import validated
 from ringside.model.results import Outcome, Trial
 from ringside.probe.protocol import ExpectedLines, Phase, TrialOutcome
 from ringside.workloads.evidence import MODULUS
-from ringside.workloads.sleepers.workload import (
-    SLEEPERS,
-    instant_ns,
-    numbers,
-    order,
-    reported_after,
-)
+from ringside.workloads.sleepers.workload import SLEEPERS, instant_ns, numbers, order, reported_after
 from tests.support.cases import cases
 from tests.support.points import ok_trial, point
 
