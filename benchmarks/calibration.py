@@ -140,7 +140,7 @@ def ours(duel: Duel, rule: StoppingRule, seed: int, folder: Path, executor: Exec
     """The verdict of `ringside vs`."""
     pair = parse_commands([duel.one, duel.other])
     options = ExecutionOptions(folder, dict(os.environ))
-    experiment = command_trials.experiment_of(pair, rule)
+    experiment = command_trials.experiment_of(pair, rule, 0.05, {}, options)
     store = Store(folder / "calibration.sqlite")
     run = command_trials.begin(pair, experiment, options, seed, store)
     maker = CommandTrials(pair, options, seed, executor)
