@@ -69,9 +69,6 @@ def test_a_crash_shows_stderr_and_the_command_that_repeats_it(
     assert f"bad has changed since run {run}" in mended.stderr
     assert re.search(r"^bad at .*: ok$", mended.stdout, re.MULTILINE)
     assert "  ::phase name=relay ns=" in mended.stdout
-    assert f"run {run} has no contender `best`; it has: good, bad" in complaint("repeat", "latest", "best")
-    point = "no such point; it has: nodes=4 messages=5"
-    assert point in complaint("repeat", "latest", "bad", "--set", "nodes=9")
     in_process("vs", "true", "false", "--blocks", "1", "--store", "s.sqlite", status=None)
     message = "is not one of `ringside run`: repeat its command by hand"
     assert message in complaint("repeat", "latest", "A", "--store", "s.sqlite")

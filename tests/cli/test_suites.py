@@ -149,29 +149,23 @@ def test_an_interrupt_before_the_first_run_has_nothing_to_go_on_with(
     assert said == ["part 1 of 2, first (then second)", "ringside: interrupted"]
 
 
-def test_a_showdown_that_was_cut_off_goes_on_within_a_day(
-    suite: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_suite_that_was_cut_off_goes_on(suite: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`scripts/showdown.py` finds it for a day."""
     monkeypatch.setattr(showdown, "NAME", "both")
     assert showdown.unfinished() is None
-    begun = in_process("run", "both", "--blocks", "3", "--time", "1ms", "--json", status=1)
-    assert showdown.unfinished() == json.loads(begun.stdout)["suite"]
-    with monkeypatch.context() as patch:
-        patch.setattr(showdown, "RECENT", timedelta())
-        assert showdown.unfinished() is None
-    in_process("run", "--resume", "both")
-    assert showdown.unfinished() is None
-
-
-def test_a_suite_that_was_cut_off_goes_on(suite: Path) -> None:
     # The time is over in the warm-up of the first part.
     done = in_process("run", "both", "--blocks", "3", "--time", "1ms", "--json", status=1)
     document = json.loads(done.stdout)
     assert [run["blocks"] for run in document["runs"]] == [0]
+    assert showdown.unfinished() == document["suite"]
+    with monkeypatch.context() as patch:
+        patch.setattr(showdown, "RECENT", timedelta())
+        assert showdown.unfinished() is None
     resumed = in_process("run", "--resume", document["suite"], "--json")
     assert [run["blocks"] for run in json.loads(resumed.stdout)["runs"]] == [3, 3]
     assert in_process("show", document["suite"], "--json").stdout == resumed.stdout
-    again = in_process("run", "--resume", document["suite"], "--json")
+    assert showdown.unfinished() is None
+    again = in_process("run", "--resume", "both", "--json")
     assert f"ringside: {document['suite']} is finished: nothing is left" in again.stderr
     assert again.stdout == resumed.stdout
 
