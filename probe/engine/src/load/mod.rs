@@ -16,7 +16,6 @@ pub mod live;
 pub mod outgoing;
 pub mod pacer;
 pub mod partition;
-#[cfg_attr(not(feature = "matches"), path = "absent/pattern.rs")]
 pub mod pattern;
 pub mod placeholder;
 pub mod plan;
@@ -31,7 +30,7 @@ pub mod shard;
 pub mod source;
 pub mod template;
 pub mod text;
-#[cfg_attr(not(feature = "layers"), path = "absent/transport.rs")]
+#[cfg_attr(not(feature = "layers"), path = "no_transport.rs")]
 pub mod transport;
 pub mod warnings;
 

@@ -2,13 +2,10 @@
 //! of a back-end, so that both back-ends have them, and connections without them do not pay.
 
 pub mod handler;
-#[cfg_attr(not(feature = "http2"), path = "../absent/http2.rs")]
 pub mod http2;
 pub mod link;
-#[cfg_attr(not(feature = "tls"), path = "../absent/tls.rs")]
 pub mod tls;
 pub mod tunnel;
-#[cfg_attr(not(feature = "websocket"), path = "../absent/websocket.rs")]
 pub mod websocket;
 
 use crate::io::{Arrival, Ending, Handler, Io, LayerReport, Next, Slot, Wait};
