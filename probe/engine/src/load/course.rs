@@ -57,13 +57,6 @@ impl Timeline {
         }
     }
 
-    /// A request that was due is to be sent again, and is due then.
-    pub fn uncount_intended(&mut self, at_ns: u64) {
-        if let Some(slot) = self.slot(at_ns) {
-            slot.due = slot.due.saturating_sub(1);
-        }
-    }
-
     pub fn merge(&mut self, other: &Timeline) {
         self.slot_ns = self.slot_ns.max(other.slot_ns);
         if self.ends_ns.is_empty() {
@@ -103,8 +96,6 @@ mod tests {
         course.answered(99, 5000);
         let mut other = Timeline::new(100);
         other.due(420);
-        other.due(410);
-        other.uncount_intended(410);
         other.answered(420, 7);
         course.merge(&other);
         let slots = course.slots.iter();

@@ -119,7 +119,8 @@ impl PreparedLoad {
     pub fn start(self, start_ns: u64) -> io::Result<Engine> {
         // The read end reports the hang-up when the last shard has dropped its write end.
         let log = self.log.map(|file| Log::start(file, self.plan.threads, start_ns));
-        let log = log.transpose()?;
+        let (log, loggers) = log.transpose()?.unzip();
+        let mut loggers = loggers.into_iter().flatten();
         let (done, running) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         let mut engine = Engine {
             start_ns,
@@ -142,7 +143,7 @@ impl PreparedLoad {
                 sleeps_late_ns: self.sleeps_late_ns,
                 stop: Arc::clone(&engine.stop),
                 live: Arc::clone(&live),
-                log: engine.log.as_ref().map(|log| log.logger(number)),
+                log: loggers.next(),
             };
             let (layers, running) = (self.layers.clone(), running.try_clone()?);
             let thread = Builder::new().name(format!("load-{number}"));

@@ -5,19 +5,16 @@ use super::error::ErrorKind;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::sync::mpsc::{channel, RecvTimeoutError, Sender};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::mpsc::{sync_channel, Receiver, SyncSender, TrySendError};
 use std::thread::{Builder, JoinHandle};
-use std::time::Duration;
 
 /// Lines per second of all threads, above which only a part of the requests has one.
 const MAX_PER_S: u64 = 10_000;
 /// The same for each so many lines, so that a file grows ever more slowly.
 const MAX_AT_A_PART: u64 = 5_000_000;
-/// Lines that a thread holds, and hands over, each 64 bytes.
+/// Lines that a thread holds, each 64 bytes, and how many batches of them may wait for the writer.
 const MAX_HELD: usize = 1 << 14;
-const MAX_QUEUED: usize = 1 << 17;
-const PAUSE: Duration = Duration::from_millis(50);
+const MAX_QUEUED: usize = 32;
 const HEADER: &str = "number,target,intended_s,sent_s,end_s,latency_ms,service_ms,status,error,of\n";
 
 /// A request that has ended, or a connect that failed. Instants are those of the monotonic clock, 0 for none.
@@ -48,44 +45,41 @@ pub struct Summary {
 
 /// What one thread hands over.
 #[derive(Default)]
-struct Queue {
+struct Batch {
     lines: Vec<Line>,
+    /// One of so many requests has a line.
     of: u64,
     dropped: u64,
 }
 
 /// The lines of one thread of the load.
 pub struct Logger {
-    queue: Arc<Mutex<Queue>>,
-    held: Vec<Line>,
+    queue: SyncSender<Batch>,
+    batch: Batch,
     max_per_s: u64,
-    /// One of so many requests has a line.
-    of: u64,
     seen: u64,
     /// A second, and how many lines it has.
     second: (u64, u64),
     lines: u64,
-    dropped: u64,
 }
 
 impl Logger {
-    fn new(queue: Arc<Mutex<Queue>>, threads: usize) -> Logger {
+    fn new(queue: SyncSender<Batch>, threads: usize) -> Logger {
         Logger {
             queue,
-            held: Vec::with_capacity(MAX_HELD),
+            batch: Batch { of: 1, ..Batch::default() },
             max_per_s: (MAX_PER_S / threads as u64).max(1),
-            of: 1,
             seen: 0,
             second: (0, 0),
             lines: 0,
-            dropped: 0,
         }
     }
 
     /// A request has ended.
     pub fn add(&mut self, line: Line) {
         self.seen += 1;
-        if self.seen % self.of != 0 {
+        let of = self.batch.of;
+        if self.seen % of != 0 {
             return;
         }
         let second = line.end_ns / 1_000_000_000;
@@ -94,131 +88,76 @@ impl Logger {
         }
         self.second.1 += 1;
         self.lines += 1;
-        let of = self.of;
         if self.second.1 >= self.max_per_s || self.lines % MAX_AT_A_PART == 0 {
-            self.of *= 2;
+            self.batch.of *= 2;
             self.second.1 /= 2;
         }
-        match self.held.len() < MAX_HELD {
-            true => self.held.push(Line { of, ..line }),
-            false => self.dropped += 1,
+        match self.batch.lines.len() < MAX_HELD {
+            true => self.batch.lines.push(Line { of, ..line }),
+            false => self.batch.dropped += 1,
         }
     }
 
-    /// Hands lines over, unless the writer takes some now.
+    /// Hands lines over, unless too many wait for the writer.
     pub fn publish(&mut self) {
-        if let Ok(mut queue) = self.queue.try_lock() {
-            hand_over(&mut self.held, &mut queue);
-            (queue.of, queue.dropped) = (self.of, queue.dropped + std::mem::take(&mut self.dropped));
+        let next = Batch { of: self.batch.of, ..Batch::default() };
+        let batch = std::mem::replace(&mut self.batch, next);
+        if let Err(TrySendError::Full(batch)) = self.queue.try_send(batch) {
+            self.batch = batch;
         }
     }
-}
-
-fn hand_over(held: &mut Vec<Line>, queue: &mut Queue) {
-    let room = MAX_QUEUED - queue.lines.len();
-    let count = held.len().min(room);
-    queue.dropped += (held.len() - count) as u64;
-    queue.lines.extend(held.drain(..).take(count));
 }
 
 impl Drop for Logger {
     /// The load is over, so that it can wait.
     fn drop(&mut self) {
-        let queue = Arc::clone(&self.queue);
-        let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
-        hand_over(&mut self.held, &mut queue);
-        (queue.of, queue.dropped) = (self.of, queue.dropped + self.dropped);
+        // The writer is there, unless it has panicked.
+        let _ = self.queue.send(std::mem::take(&mut self.batch));
     }
 }
 
 /// A log that is written.
-pub struct Log {
-    queues: Vec<Arc<Mutex<Queue>>>,
-    end: Sender<()>,
-    thread: JoinHandle<Summary>,
-}
+pub struct Log(JoinHandle<Summary>);
 
 impl Log {
-    /// Starts the writer; instants count from `start_ns`.
-    pub fn start(file: File, threads: usize, start_ns: u64) -> io::Result<Log> {
-        let queues: Vec<Arc<Mutex<Queue>>> = (0..threads).map(|_| Arc::default()).collect();
-        let (end, ended) = channel();
-        let own = queues.clone();
-        let thread = Builder::new().name("log".into()).spawn(move || {
-            let mut writer = LogWriter::new(file, start_ns);
-            loop {
-                let is_over = ended.recv_timeout(PAUSE) != Err(RecvTimeoutError::Timeout);
-                for queue in &own {
-                    writer.take(queue);
-                }
-                if is_over {
-                    return writer.finish();
-                }
-            }
-        })?;
-        Ok(Log { queues, end, thread })
-    }
-
-    /// Where the thread of that number logs.
-    pub fn logger(&self, thread: usize) -> Logger {
-        Logger::new(Arc::clone(&self.queues[thread]), self.queues.len())
+    /// Starts the writer, which ends with the last logger; each thread of the load has one. Instants count from
+    /// `start_ns`.
+    pub fn start(file: File, threads: usize, start_ns: u64) -> io::Result<(Log, Vec<Logger>)> {
+        let (queue, batches) = sync_channel(threads * MAX_QUEUED);
+        let loggers = (0..threads).map(|_| Logger::new(queue.clone(), threads)).collect();
+        let writer = Builder::new().name("log".into());
+        let thread = writer.spawn(move || write_all(file, &batches, start_ns))?;
+        Ok((Log(thread), loggers))
     }
 
     /// Waits for the last lines, after all threads of the load have ended.
     pub fn finish(self) -> Summary {
-        drop(self.end);
-        self.thread.join().unwrap_or_else(|_| Summary {
+        self.0.join().unwrap_or_else(|_| Summary {
             failed: Some("its thread panicked: please report it".into()),
             ..Summary::default()
         })
     }
 }
 
-struct LogWriter {
-    file: BufWriter<File>,
-    start_ns: u64,
-    taken: Vec<Line>,
-    summary: Summary,
-}
-
-impl LogWriter {
-    fn new(file: File, start_ns: u64) -> LogWriter {
-        let mut file = BufWriter::with_capacity(1 << 18, file);
-        let failed = file.write_all(HEADER.as_bytes()).err();
-        LogWriter {
-            file,
-            start_ns,
-            taken: Vec::new(),
-            summary: Summary { failed: failed.map(|error| error.to_string()), ..Summary::default() },
-        }
-    }
-
-    fn take(&mut self, queue: &Mutex<Queue>) {
-        self.taken.clear();
-        {
-            let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
-            std::mem::swap(&mut self.taken, &mut queue.lines);
-            self.summary.dropped += std::mem::take(&mut queue.dropped);
-            self.summary.of = self.summary.of.max(queue.of);
-        }
-        for line in &self.taken {
-            if self.summary.failed.is_some() {
-                self.summary.dropped += 1;
-                continue;
-            }
-            match write(&mut self.file, line, self.start_ns) {
-                Ok(()) => self.summary.lines += 1,
-                Err(error) => self.summary.failed = Some(error.to_string()),
+/// Writes what loggers hand over, until all have ended; nothing more after an error.
+fn write_all(file: File, batches: &Receiver<Batch>, start_ns: u64) -> Summary {
+    let mut file = BufWriter::with_capacity(1 << 18, file);
+    let mut summary = Summary::default();
+    let mut written = file.write_all(HEADER.as_bytes());
+    for batch in batches {
+        summary.dropped += batch.dropped;
+        summary.of = summary.of.max(batch.of);
+        for line in &batch.lines {
+            written = written.and_then(|()| write(&mut file, line, start_ns));
+            match written {
+                Ok(()) => summary.lines += 1,
+                Err(_) => summary.dropped += 1,
             }
         }
     }
-
-    fn finish(mut self) -> Summary {
-        if let Err(error) = self.file.flush() {
-            self.summary.failed.get_or_insert(error.to_string());
-        }
-        self.summary
-    }
+    let written = written.and_then(|()| file.flush());
+    summary.failed = written.err().map(|error| error.to_string());
+    summary
 }
 
 fn write(to: &mut impl Write, line: &Line, start_ns: u64) -> io::Result<()> {
@@ -259,8 +198,9 @@ pub fn name(kind: ErrorKind) -> &'static str {
 mod tests {
     use super::*;
 
-    fn logger() -> Logger {
-        Logger::new(Arc::default(), 1)
+    fn logger() -> (Logger, Receiver<Batch>) {
+        let (queue, batches) = sync_channel(MAX_QUEUED);
+        (Logger::new(queue, 1), batches)
     }
 
     fn line(end_ns: u64) -> Line {
@@ -271,14 +211,14 @@ mod tests {
     #[test]
     fn all_requests_have_a_line_up_to_a_rate_and_a_part_of_more() {
         for (per_s, seconds) in [(MAX_PER_S - 1, 3), (8 * MAX_PER_S, 4), (100 * MAX_PER_S, 2)] {
-            let (mut logger, mut lines) = (logger(), Vec::new());
+            let ((mut logger, _batches), mut lines) = (logger(), Vec::new());
             for number in 0..per_s * seconds {
                 logger.add(line(1 + number * 1_000_000_000 / per_s));
-                lines.append(&mut logger.held);
+                lines.append(&mut logger.batch.lines);
             }
             let stood_for: u64 = lines.iter().map(|line| line.of).sum();
             let all = per_s * seconds;
-            assert!(stood_for.abs_diff(all) <= 2 * logger.of, "{stood_for} {all}");
+            assert!(stood_for.abs_diff(all) <= 2 * logger.batch.of, "{stood_for} {all}");
             assert_eq!(lines.len() as u64 == all, per_s < MAX_PER_S);
             let last = lines.iter().filter(|line| line.end_ns > (seconds - 1) * 1_000_000_000);
             assert!(last.count() as u64 <= MAX_PER_S, "{per_s}");
@@ -287,26 +227,23 @@ mod tests {
 
     #[test]
     fn what_finds_no_room_is_dropped_and_counted() {
-        let mut logger = logger();
-        let queue = Arc::clone(&logger.queue);
-        let locked = queue.lock().unwrap();
+        let (mut logger, batches) = logger();
         for number in 0..MAX_HELD as u64 + 5 {
             logger.add(line(number * 1_000_000_000));
         }
         // It does not wait for the writer.
-        logger.publish();
-        assert_eq!((logger.held.len(), logger.dropped), (MAX_HELD, 5));
-        drop(locked);
-        let rounds = MAX_QUEUED / MAX_HELD;
-        for _ in 0..rounds {
+        for _ in 0..MAX_QUEUED + 2 {
             logger.publish();
-            while logger.held.len() < MAX_HELD {
-                logger.held.push(line(1));
-            }
+            logger.batch.lines.resize(MAX_HELD, line(1));
         }
+        logger.add(line(1));
+        let writer = std::thread::spawn(move || {
+            batches.iter().fold((0, 0), |(lines, dropped), batch| {
+                (lines + batch.lines.len(), dropped + batch.dropped)
+            })
+        });
         drop(logger);
-        let queue = queue.lock().unwrap();
-        assert_eq!((queue.lines.len(), queue.dropped), (MAX_QUEUED, 5 + MAX_HELD as u64));
+        assert_eq!(writer.join().unwrap(), ((MAX_QUEUED + 1) * MAX_HELD, 6));
     }
 
     #[test]
@@ -336,12 +273,11 @@ mod tests {
     #[test]
     fn a_disk_that_is_full_ends_the_log_and_not_the_load() {
         let file = File::options().write(true).open("/dev/full").unwrap();
-        let log = Log::start(file, 1, 0).unwrap();
-        let mut logger = log.logger(0);
+        let (log, mut loggers) = Log::start(file, 1, 0).unwrap();
         for number in 1..9_000 {
-            logger.add(line(number));
+            loggers[0].add(line(number));
         }
-        drop(logger);
+        drop(loggers);
         let summary = log.finish();
         assert!(summary.failed.unwrap().contains("No space left"));
     }

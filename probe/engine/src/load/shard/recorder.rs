@@ -165,16 +165,6 @@ impl Recorder {
         self.interval.intended += 1;
     }
 
-    /// A request that was intended is to be sent again, and counts then.
-    pub fn uncount_intended(&mut self, at_ns: u64) {
-        let at_ns = at_ns.saturating_sub(self.start_ns);
-        for line in self.record.timelines() {
-            line.uncount_intended(at_ns);
-        }
-        self.record.intended -= 1;
-        self.interval.intended = self.interval.intended.saturating_sub(1);
-    }
-
     /// From the sending of a request to the first byte of its reply, where that has come now.
     #[inline]
     pub fn first_byte(&mut self, ns: Option<u64>) {

@@ -61,8 +61,15 @@ impl Waiter {
             _ if defers && stays_unread => Wait::Sleep(until_ns),
             reads_at_ns => Wait::Instant(reads_at_ns),
         };
-        if matches!(wait, Wait::Event(_)) && self.found_briefly(now_ns, at_ns, io, handler)? {
-            return Ok(());
+        if matches!(wait, Wait::Event(_)) {
+            if let Some(poll_until_ns) = self.brief.until_ns(now_ns, at_ns) {
+                let is_found = self.poll(poll_until_ns, false, io, handler)?;
+                self.brief.polled(is_found);
+                if is_found {
+                    return Ok(());
+                }
+                handler.wait_begins(self::now_ns());
+            }
         }
         io.turn(wait, handler)?;
         // An event may have brought about something that is due before.
@@ -70,61 +77,35 @@ impl Waiter {
         if is_ended || self::now_ns() < until_ns {
             return Ok(());
         }
-        self.busy_poll(at_ns, defers, io, handler)
+        self.poll(at_ns, defers, io, handler).map(drop)
     }
 
-    /// Polls for a moment, if that pays; whether an event came.
-    fn found_briefly<I: Io, H: Handler>(
+    /// Polls until an instant, which takes a whole CPU and yet is waiting; whether an event came before. None is looked
+    /// for where replies wait (`defers`).
+    fn poll<I: Io, H: Handler>(
         &mut self,
-        now_ns: u64,
-        at_ns: u64,
-        io: &mut I,
-        handler: &mut H,
-    ) -> io::Result<bool> {
-        let Some(until_ns) = self.brief.until_ns(now_ns, at_ns) else {
-            return Ok(false);
-        };
-        let event_ns = handler.last_event_ns();
-        let mut now = now_ns;
-        while now < until_ns {
-            io.turn(Wait::No, handler)?;
-            if handler.last_event_ns() != event_ns {
-                self.brief.polled(true);
-                return Ok(true);
-            }
-            let before_ns = std::mem::replace(&mut now, self::now_ns());
-            self.busy_poll_ns += (now - before_ns).min(MAX_POLL_NS);
-            handler.wait_begins(now);
-        }
-        self.brief.polled(false);
-        Ok(false)
-    }
-
-    /// Polls until an instant that is nearer than a sleep is long. It takes a whole CPU, and yet is waiting.
-    fn busy_poll<I: Io, H: Handler>(
-        &mut self,
-        at_ns: u64,
+        until_ns: u64,
         defers: bool,
         io: &mut I,
         handler: &mut H,
-    ) -> io::Result<()> {
+    ) -> io::Result<bool> {
         let event_ns = handler.last_event_ns();
         let mut now = now_ns();
-        while now < at_ns {
+        while now < until_ns {
             match defers {
                 true => std::hint::spin_loop(),
                 false => {
                     handler.wait_begins(now);
                     io.turn(Wait::No, handler)?;
                     if handler.last_event_ns() != event_ns {
-                        break;
+                        return Ok(true);
                     }
                 }
             }
             let before_ns = std::mem::replace(&mut now, now_ns());
             self.busy_poll_ns += (now - before_ns).min(MAX_POLL_NS);
         }
-        Ok(())
+        Ok(false)
     }
 }
 

@@ -93,7 +93,8 @@ impl Shard {
             let age_ns = match (connection.stage, connection.pending_ns.take()) {
                 (Stage::Busy(_), _) => now - connection.request.intended_ns,
                 (_, Some(intended)) => {
-                    record.intended += 1;
+                    // One that the server refused has been counted.
+                    record.intended += u64::from(connection.request.refusals == 0);
                     record.unsent += 1;
                     end_ns.saturating_sub(intended)
                 }

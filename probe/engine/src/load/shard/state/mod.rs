@@ -263,7 +263,7 @@ impl Shard {
         connection.request.intended_ns = intended;
         connection.request.number = number;
         connection.request.answered = false;
-        if !self.decoder.streams() {
+        if !self.decoder.streams() && connection.request.refusals == 0 {
             self.recorder.intended(intended);
         }
         // A server that is sent nothing begins at the handshake, which has ended now.

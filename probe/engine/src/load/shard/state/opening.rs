@@ -116,8 +116,11 @@ impl Shard {
                 ..Line::default()
             });
         }
+        let was_sent = std::mem::take(&mut connection.request.refusals) > 0;
         if let Some(at_ns) = connection.pending_ns.take() {
-            self.recorder.intended(at_ns);
+            if !was_sent {
+                self.recorder.intended(at_ns);
+            }
             if kind.is_timeout() {
                 // Its latency is this at least.
                 let age_ns = now.saturating_sub(at_ns);
@@ -169,7 +172,6 @@ impl Shard {
         let intended_ns = connection.request.intended_ns;
         connection.pending_ns = Some(intended_ns);
         connection.stage = Stage::Closed(now);
-        self.recorder.uncount_intended(intended_ns);
         self.in_flight -= 1;
         self.uncount(slot);
         if !self.stopping {

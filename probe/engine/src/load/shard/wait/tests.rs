@@ -93,7 +93,7 @@ fn a_poll_that_is_preempted_counts_as_a_short_one() {
     let mut io = FakeIo { turn_ns: 1_000_000, ..FakeIo::default() };
     while io.waits.len() < 50 {
         let at_ns = now_ns() + NEAR_NS;
-        waiter.busy_poll(at_ns, false, &mut io, &mut handler).unwrap();
+        waiter.poll(at_ns, false, &mut io, &mut handler).unwrap();
     }
     // Milliseconds without the CPU are no polling, and must not be taken off the time in which the thread was busy.
     assert!(waiter.busy_poll_ns <= io.waits.len() as u64 * MAX_POLL_NS);
