@@ -66,14 +66,20 @@ impl TemplatePlan {
     }
 }
 
-/// A request in its parts.
+/// What a load sends, in its parts.
 #[derive(Debug)]
-pub struct HttpTemplate {
-    method: Vec<u8>,
-    targets: Vec<Pieces>,
-    headers: Pieces,
-    body: Pieces,
-    body_file: Option<BodyFile>,
+pub struct MessageTemplate {
+    /// By target: a line, or a request until the length of its body.
+    heads: Vec<Pieces>,
+    body: Option<Body>,
+}
+
+#[derive(Debug)]
+struct Body {
+    pieces: Pieces,
+    file: Option<BodyFile>,
+    /// Its length is told though it is empty: some servers refuse a POST without one (RFC 9110, section 8.6).
+    needs_length: bool,
 }
 
 /// A body that is not part of the plan.
@@ -140,7 +146,7 @@ impl RequestPlan {
         Some(move |number| {
             let values = Values { id: 0, number, row: &[] };
             let mut bytes = Vec::new();
-            pieces.write(&values, false, &mut bytes);
+            pieces.write(&values, &mut bytes);
             bytes.into_iter().map(char::from).collect()
         })
     }
@@ -169,7 +175,7 @@ impl RequestPlan {
     }
 
     /// The request in its parts. The error: the plan is invalid.
-    pub fn template(&self, templates: Option<&TemplatePlan>) -> Result<HttpTemplate, String> {
+    pub fn template(&self, templates: Option<&TemplatePlan>) -> Result<MessageTemplate, String> {
         let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
         if self.method.is_empty() || !self.method.bytes().all(token) {
             return Err(format!("load: request: {:?} is not a method", self.method));
@@ -177,22 +183,28 @@ impl RequestPlan {
         if self.targets.len() > MAX_TARGETS {
             return Err(format!("load: request: targets: at most {MAX_TARGETS}"));
         }
-        let mut targets = Vec::new();
+        let headers = self.header_lines(templates, token)?;
+        let mut heads = Vec::new();
         for target in self.targets() {
             let pieces = pieces(templates, "the target", target, &["id", "n"])?;
             let is_plain = |text: &[u8]| text.iter().all(|byte| (0x21..0x7f).contains(byte));
             if pieces.is_empty() || !pieces.texts().all(is_plain) {
                 return Err("load: request: the target has a character that must be escaped".into());
             }
-            targets.push(pieces);
+            let mut head = Pieces::default();
+            head.push_text(self.method.as_bytes());
+            head.push_text(b" ");
+            head.append(pieces.in_url());
+            head.push_text(b" HTTP/1.1\r\n");
+            head.append(headers.clone());
+            heads.push(head);
         }
-        Ok(HttpTemplate {
-            method: self.method.clone().into_bytes(),
-            targets,
-            headers: self.header_lines(templates, token)?,
-            body: pieces(templates, "the body", &self.body, &[])?,
-            body_file: self.body_path.as_deref().map(BodyFile::open).transpose()?,
-        })
+        let body = Body {
+            pieces: pieces(templates, "the body", &self.body, &[])?,
+            file: self.body_path.as_deref().map(BodyFile::open).transpose()?,
+            needs_length: ["POST", "PUT", "PATCH"].contains(&self.method.as_str()),
+        };
+        Ok(MessageTemplate { heads, body: Some(body) })
     }
 
     fn header_lines(
@@ -233,42 +245,42 @@ impl RequestPlan {
     }
 }
 
-impl HttpTemplate {
+impl MessageTemplate {
+    pub fn of_line(line: Pieces) -> MessageTemplate {
+        MessageTemplate { heads: vec![line], body: None }
+    }
+
     pub fn targets(&self) -> usize {
-        self.targets.len()
+        self.heads.len()
     }
 
-    /// Whether all requests for this target are the same.
+    /// Whether all messages for this target are the same.
     pub fn is_constant(&self, target: usize) -> bool {
-        let parts = [&self.targets[target], &self.headers, &self.body];
-        parts.into_iter().all(Pieces::is_constant)
+        let body = self.body.as_ref().map(|body| &body.pieces);
+        body.into_iter().chain([&self.heads[target]]).all(Pieces::is_constant)
     }
 
-    /// The bytes of a request, without a body that is a file.
+    /// The bytes of a message, without a body that is a file.
     pub fn bytes(&self, target: usize, values: &Values) -> Vec<u8> {
-        let mut path = Vec::new();
-        self.targets[target].write(values, true, &mut path);
-        let method = self.method.as_slice();
-        let mut bytes = [method, b" ", &path, b" HTTP/1.1\r\n"].concat();
-        self.headers.write(values, false, &mut bytes);
-        // Some servers refuse these methods without a length (RFC 9110, section 8.6).
-        let needs_length = [&b"POST"[..], b"PUT", b"PATCH"].contains(&method);
-        let file_bytes = self.body_file.as_ref().map_or(0, |file| file.length);
-        if self.body.is_empty() && file_bytes == 0 && !needs_length {
+        let mut bytes = Vec::new();
+        self.heads[target].write(values, &mut bytes);
+        if let Some(Body { pieces, file, needs_length }) = &self.body {
+            let mut body = Vec::new();
+            pieces.write(values, &mut body);
+            let length = body.len() + file.as_ref().map_or(0, |file| file.length);
+            if length > 0 || *needs_length || !pieces.is_empty() {
+                bytes.extend_from_slice(b"Content-Length: ");
+                write_number(length as u64, &mut bytes);
+                bytes.extend_from_slice(b"\r\n");
+            }
             bytes.extend_from_slice(b"\r\n");
-            return bytes;
+            bytes.extend_from_slice(&body);
         }
-        let mut body = Vec::new();
-        self.body.write(values, false, &mut body);
-        bytes.extend_from_slice(b"Content-Length: ");
-        write_number((body.len() + file_bytes) as u64, &mut bytes);
-        bytes.extend_from_slice(b"\r\n\r\n");
-        bytes.extend_from_slice(&body);
         bytes
     }
 
     pub fn body_file(&self) -> Option<&BodyFile> {
-        self.body_file.as_ref()
+        self.body.as_ref()?.file.as_ref()
     }
 }
 

@@ -1,7 +1,7 @@
 //! The requests of a load: prepared once, before its threads start, and shared by them; each makes the bytes itself.
 
-use super::http_request::{pieces, HttpTemplate, TemplatePlan};
-use super::placeholder::{Pieces, Rows, Values};
+use super::http_request::{pieces, MessageTemplate, TemplatePlan};
+use super::placeholder::{Rows, Values};
 use super::plan::{Plan, Protocol};
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -11,13 +11,8 @@ use wire::text::quoted_bytes;
 
 /// What all requests of a load have in common.
 pub struct Outgoing {
-    message: RequestTemplate,
+    message: MessageTemplate,
     rows: Rows,
-}
-
-enum RequestTemplate {
-    Http(HttpTemplate),
-    Line(Pieces),
 }
 
 impl Outgoing {
@@ -28,8 +23,8 @@ impl Outgoing {
             Some(request) if request.body_bytes.is_some() => {
                 return Err("load: request: body_bytes: nothing follows this request".into());
             }
-            Some(request) if !plan.is_websocket() => RequestTemplate::Http(request.template(templates)?),
-            _ => RequestTemplate::Line(line(plan)?),
+            Some(request) if !plan.is_websocket() => request.template(templates)?,
+            _ => line(plan)?,
         };
         Outgoing::of(message, templates)
     }
@@ -40,51 +35,23 @@ impl Outgoing {
             return Ok(None);
         };
         let templates = plan.templates.as_ref();
-        let message = RequestTemplate::Http(request.template(templates)?);
-        Outgoing::of(message, templates).map(Some)
+        Outgoing::of(request.template(templates)?, templates).map(Some)
     }
 
-    fn of(message: RequestTemplate, templates: Option<&TemplatePlan>) -> Result<Outgoing, String> {
+    fn of(message: MessageTemplate, templates: Option<&TemplatePlan>) -> Result<Outgoing, String> {
         let rows = templates.map_or(Ok(Rows::default()), TemplatePlan::rows)?;
         Ok(Outgoing { message, rows })
-    }
-
-    /// The number of targets.
-    fn targets(&self) -> usize {
-        match &self.message {
-            RequestTemplate::Http(template) => template.targets(),
-            RequestTemplate::Line(_) => 1,
-        }
-    }
-
-    /// Whether all requests for this target are the same.
-    fn is_constant(&self, target: usize) -> bool {
-        match &self.message {
-            RequestTemplate::Http(template) => template.is_constant(target),
-            RequestTemplate::Line(pieces) => pieces.is_constant(),
-        }
     }
 
     /// The bytes of request `number` for a target on connection `id`, without a body that is a file.
     pub fn compose(&self, target: usize, id: u64, number: u64) -> Vec<u8> {
         let values = Values { id, number, row: self.rows.row(number) };
-        match &self.message {
-            RequestTemplate::Http(template) => template.bytes(target, &values),
-            RequestTemplate::Line(pieces) => {
-                let mut bytes = Vec::new();
-                pieces.write(&values, false, &mut bytes);
-                bytes
-            }
-        }
+        self.message.bytes(target, &values)
     }
 
     /// A request without its body, and the file of that.
     fn with_body_file(&self, request: &[u8]) -> io::Result<Rc<[u8]>> {
-        let file = match &self.message {
-            RequestTemplate::Http(template) => template.body_file(),
-            RequestTemplate::Line(_) => None,
-        };
-        let Some(file) = file else {
+        let Some(file) = self.message.body_file() else {
             return Ok(request.into());
         };
         // Of a length that is known, so that it is made in its place.
@@ -99,13 +66,13 @@ impl Outgoing {
 }
 
 /// The line of a plan, with its newline, or its message.
-fn line(plan: &Plan) -> Result<Pieces, String> {
+fn line(plan: &Plan) -> Result<MessageTemplate, String> {
     let text = plan.line.as_deref().unwrap_or_default();
     let mut pieces = pieces(plan.templates.as_ref(), "line", text, &[])?;
     if plan.protocol != Protocol::Ws && plan.protocol != Protocol::Stream {
         pieces.push_text(b"\n");
     }
-    Ok(pieces)
+    Ok(MessageTemplate::of_line(pieces))
 }
 
 /// The requests of a shard: which is sent next, and as which bytes.
@@ -124,11 +91,11 @@ pub struct Encoder {
 impl Encoder {
     /// The error: the file of the body cannot be read any more.
     pub fn new(plan: &Plan, outgoing: &Arc<Outgoing>) -> io::Result<Encoder> {
-        let whole = |target| match outgoing.is_constant(target) {
+        let whole = |target| match outgoing.message.is_constant(target) {
             true => (outgoing.with_body_file(&outgoing.compose(target, 0, 0))).map(Some),
             false => Ok(None),
         };
-        let constant = (0..outgoing.targets()).map(whole);
+        let constant = (0..outgoing.message.targets()).map(whole);
         let constant = constant.collect::<io::Result<Vec<_>>>()?;
         let body = match constant.iter().any(Option::is_none) {
             true => outgoing.with_body_file(&[])?,

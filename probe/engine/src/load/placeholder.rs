@@ -8,8 +8,9 @@ pub enum Piece {
     Number,
     /// The connection's number.
     Id,
-    /// A value of the request's row.
+    /// A value of the request's row, as it is, or escaped as in a URL.
     Column(usize),
+    UrlColumn(usize),
 }
 
 /// What the placeholders of one request stand for.
@@ -116,25 +117,30 @@ impl Pieces {
     /// The columns that are used.
     pub fn columns(&self) -> impl Iterator<Item = usize> + '_ {
         self.0.iter().filter_map(|piece| match piece {
-            Piece::Column(column) => Some(*column),
+            Piece::Column(column) | Piece::UrlColumn(column) => Some(*column),
             _ => None,
         })
     }
 
-    /// Appends the text of a request. `in_target`: values of columns are escaped as in a URL.
-    pub fn write(&self, values: &Values, in_target: bool, out: &mut Vec<u8>) {
+    /// The same as a part of a URL.
+    pub fn in_url(self) -> Pieces {
+        let escaped = self.0.into_iter().map(|piece| match piece {
+            Piece::Column(column) => Piece::UrlColumn(column),
+            piece => piece,
+        });
+        Pieces(escaped.collect())
+    }
+
+    /// Appends the text of a request.
+    pub fn write(&self, values: &Values, out: &mut Vec<u8>) {
+        let column = |column: usize| values.row.get(column).map_or(&[][..], Vec::as_slice);
         for piece in &self.0 {
             match piece {
                 Piece::Text(text) => out.extend_from_slice(text),
                 Piece::Number => write_number(values.number, out),
                 Piece::Id => write_number(values.id, out),
-                Piece::Column(column) => {
-                    let value = values.row.get(*column).map_or(&[][..], Vec::as_slice);
-                    match in_target {
-                        true => write_escaped(value, out),
-                        false => out.extend_from_slice(value),
-                    }
-                }
+                Piece::Column(own) => out.extend_from_slice(column(*own)),
+                Piece::UrlColumn(own) => write_escaped(column(*own), out),
             }
         }
     }
@@ -188,11 +194,13 @@ mod tests {
         })
     }
 
-    fn written(text: &str, in_target: bool) -> String {
+    fn written(text: &str, in_url: bool) -> String {
         let mut out = Vec::new();
         let row = [b"a b/\xc3\xbc".to_vec()];
         let values = Values { id: 7, number: 1_234_567_890, row: &row };
-        parse(text).unwrap().write(&values, in_target, &mut out);
+        let pieces = parse(text).unwrap();
+        let pieces = if in_url { pieces.in_url() } else { pieces };
+        pieces.write(&values, &mut out);
         String::from_utf8(out).unwrap()
     }
 

@@ -238,9 +238,9 @@ mod tests {
         }
         logger.add(line(1));
         let writer = std::thread::spawn(move || {
-            batches.iter().fold((0, 0), |(lines, dropped), batch| {
-                (lines + batch.lines.len(), dropped + batch.dropped)
-            })
+            batches
+                .iter()
+                .fold((0, 0), |(lines, dropped), batch| (lines + batch.lines.len(), dropped + batch.dropped))
         });
         drop(logger);
         assert_eq!(writer.join().unwrap(), ((MAX_QUEUED + 1) * MAX_HELD, 6));
