@@ -8,7 +8,7 @@ pub mod stamp;
 pub mod test_doubles;
 
 use crate::load::error::ErrorKind;
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::net::{self, AddressFamily, SocketAddrAny, SocketFlags, SocketType};
 use std::io;
 use std::rc::Rc;
@@ -189,6 +189,25 @@ pub fn socket(family: AddressFamily) -> rustix::io::Result<OwnedFd> {
     // Urgent data is a part of the stream (RFC 6093): otherwise a byte of the reply would be missing.
     net::sockopt::set_socket_oobinline(&socket, true)?;
     Ok(socket)
+}
+
+/// Sets an option of a socket that is a number.
+#[allow(unsafe_code)]
+pub fn set_option(socket: &OwnedFd, level: i32, option: i32, value: libc::c_int) -> io::Result<()> {
+    // SAFETY: the pointer and the length describe `value`.
+    let done = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            level,
+            option,
+            (&value as *const libc::c_int).cast(),
+            std::mem::size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    };
+    match done {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! that a busy or sleeping thread reads late so have the time at which they came.
 #![allow(unsafe_code)]
 
+use super::set_option;
 use rustix::fd::{AsRawFd, OwnedFd};
 use std::{io, mem};
 use wire::clock::{now_ns, realtime_ns};
@@ -44,16 +45,7 @@ union Control {
 
 /// Asks for stamps. Where the kernel has none, reads have no stamp.
 pub fn enable(socket: &OwnedFd) {
-    // SAFETY: the pointer and the length describe `RECEIVED`.
-    unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_TIMESTAMPING,
-            (&RECEIVED as *const libc::c_int).cast(),
-            mem::size_of::<libc::c_int>() as libc::socklen_t,
-        );
-    }
+    let _ = set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, RECEIVED);
 }
 
 /// Reads what has arrived, with its stamp by CLOCK_REALTIME.

@@ -1,7 +1,8 @@
 //! Source and target addresses of connections. A source address has some 28,000 ports for one target; loopback has
 //! many addresses.
 
-use rustix::fd::{AsRawFd, OwnedFd};
+use crate::io::set_option;
+use rustix::fd::OwnedFd;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -57,7 +58,7 @@ impl Sources {
 /// Binds a socket to a source address; the port is chosen at the connect, where its target is known, so
 /// that the same port can serve several targets.
 pub fn bind(socket: &OwnedFd, source: IpAddr) -> io::Result<()> {
-    set(socket, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1)?;
+    set_option(socket, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1)?;
     Ok(rustix::net::bind(socket, &SocketAddr::from((source, 0)))?)
 }
 
@@ -66,25 +67,7 @@ pub fn bind(socket: &OwnedFd, source: IpAddr) -> io::Result<()> {
 /// tcp_sndbuf_expand in the kernel.)
 pub fn shrink_buffers(socket: &OwnedFd) -> io::Result<()> {
     rustix::net::sockopt::set_socket_recv_buffer_size(socket, 2048)?;
-    set(socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG, 88)
-}
-
-#[allow(unsafe_code)]
-fn set(socket: &OwnedFd, level: i32, option: i32, value: libc::c_int) -> io::Result<()> {
-    // SAFETY: the pointer and the length describe `value`.
-    let done = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            level,
-            option,
-            (&value as *const libc::c_int).cast(),
-            std::mem::size_of::<libc::c_int>() as libc::socklen_t,
-        )
-    };
-    match done {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    set_option(socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG, 88)
 }
 
 #[cfg(test)]
