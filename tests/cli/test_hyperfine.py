@@ -84,6 +84,11 @@ def test_what_a_command_prints(vs: Vs, words: Sequence[str], line: str) -> None:
     assert f"{line}\n" in ended.stdout
 
 
+def test_a_command_that_reads_ends(vs: Vs) -> None:
+    """hyperfine 13: it waited for what nobody typed."""
+    assert vs("--runs=1", "cat", "--timeout=5s").status == 0
+
+
 @pytest.mark.parametrize(("unit", "pattern"), [("second", r"0\.\d+ s\b"), ("microsecond", r"\d+,\d{3} µs")])
 def test_times_in_one_unit(vs: Vs, unit: str, pattern: str) -> None:
     ended = vs("--runs=2", f"--time-unit={unit}", "sleep 0.03", "--export-markdown", "out.md")
@@ -214,6 +219,23 @@ def test_a_reference_beside_a_scan(vs: Vs) -> None:
     assert levels == [("reference", 30), ("A", 30), ("reference", 40), ("A", 40)]
     points = [each["point"] for each in document["comparisons"] if each["metric"] == "wall_s"]
     assert points == [{"time": 30}, {"time": 40}]
+
+
+def test_scans_and_lists_are_combined(vs: Vs) -> None:
+    """hyperfine 575 and 683: it refuses two scans, and a scan beside a list."""
+    words = ("-P", "a", "1", "2", "-P", "b", "3", "4", "-L", "c", "x", "echo {a}{b}{c}")
+    document = json.loads(vs("--runs=1", *words, "--json").stdout)
+    points = [tuple(each["point"].values()) for each in document["commands"]]
+    assert sorted(points) == [(1, 3, "x"), (1, 4, "x"), (2, 3, "x"), (2, 4, "x")]
+
+
+@pytest.mark.parametrize("commands", [("true",), ("true", "true")])
+def test_the_fastest_commands_have_numbers_everywhere(vs: Vs, commands: Sequence[str]) -> None:
+    """hyperfine 319, 642: a time of 0, and with it `inf ± NaN` or no table at all."""
+    ended = vs("--runs=1", "-N", *commands, "--export-markdown", "out.md", "--export-json", "out.json")
+    texts = (ended.stdout, Path("out.md").read_text(encoding="utf-8"), Path("out.json").read_text("utf-8"))
+    assert (ended.status, re.findall(r"(?i)\b(?:nan|inf(?:inity)?)\b", " ".join(texts))) == (0, [])
+    assert all(result["mean"] > 0 for result in exported())
 
 
 def test_the_command_for_the_same_again_has_the_same_levels(vs: Vs) -> None:

@@ -11,11 +11,15 @@ import ssl
 import threading
 import time
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
+from h2.config import H2Configuration
+from h2.connection import H2Connection
+from h2.events import RequestReceived, SettingsAcknowledged
+from h2.settings import SettingCodes
 
 from tests.support.cases import cases
 from tests.support.command_line import in_process
@@ -299,6 +303,91 @@ def test_replies_that_all_fail_have_no_figures_that_are_none() -> None:
     expected = r"status 500 instead of one from 200 to 399, with the body '\u{1b}[2Jno database'"
     assert expected in " ".join(text.split())
     assert "\x1b[2J" not in text
+
+
+HINTS = b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("reply", "words"),
+    [
+        # autocannon 464: hints counted as replies
+        (HINTS + HINTS + OK, ()),
+        # libwebsite 6, of tsung: white space before the number
+        (OK.replace(b": 2", b":    2 "), ()),
+        # web-frameworks 6623, of wrk: what HTTP/1.1 means anyway
+        (OK, ("-H", "Connection: keep-alive")),
+        # wrk 219: a reply in many pieces
+        (OK.replace(b": 2\r\n\r\nok", b": 1000000\r\n\r\n" + b"x" * 1_000_000), ()),
+    ],
+    ids=["hints", "white-space", "keep-alive", "many-pieces"],
+)
+def test_each_reply_is_counted_once(reply: bytes, words: Sequence[str]) -> None:
+    with serving(answering(lambda *_: reply)) as port:
+        document = load(f"http://127.0.0.1:{port}/", "--requests", "40", "--connections", "2", *words)
+    assert (document["requests"], document["statuses"], document["errors"]) == (40, {"200": 40}, {})
+    assert document["connections"]["opened"] == 2
+
+
+def test_nothing_that_was_sent_is_missing_from_the_sums() -> None:
+    """autocannon 462, oha 387, bombardier 103: replies too late for the end, and those that never come."""
+    numbers = itertools.count(1)
+
+    def reply(*_: bytes) -> bytes:
+        number = next(numbers)
+        time.sleep(5 if number % 5 == 0 else 0.05)
+        return OK if number % 3 else OK.replace(b"200 OK", b"404 No")
+
+    with serving(answering(reply)) as port:
+        words = ("--rate", "40", "--duration", "1s", "--timeout", "700ms", "--connections", "40")
+        begun = time.monotonic()
+        document = load(f"http://127.0.0.1:{port}/", *words)
+    counted = [document[key] for key in ("requests", "late_requests", "unfinished")]
+    assert sum(counted) + sum(document["errors"].values()) == document["intended"] == 40
+    assert document["errors"]["timeout"] + document["unfinished"] == 8
+    assert time.monotonic() - begun < 5
+
+
+def test_a_long_page_of_an_error_is_cut_where_it_is_shown() -> None:
+    """vegeta 108: whole pages of HTML among the errors."""
+    page = b"HTTP/1.1 500 No\r\nContent-Length: 100000\r\n\r\n" + b"<p>why</p>" * 10_000
+    with serving(answering(lambda *_: page)) as port:
+        document = load(f"http://127.0.0.1:{port}/", *FEW, status=1)
+    assert "status 500" in document["first_wrong"]
+    assert 10 < document["first_wrong"].count("<p>why</p>") * 10 < len(document["first_wrong"]) < 2000
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "most"),
+    [
+        # http2.js 24: more streams than the server allows
+        (SettingCodes.MAX_CONCURRENT_STREAMS, 2, 2),
+        # nghttp2 1353: headers compressed by a table that the server has not
+        (SettingCodes.HEADER_TABLE_SIZE, 0, 10),
+    ],
+)
+def test_the_settings_of_a_server_hold(setting: SettingCodes, value: int, most: int) -> None:
+    open_streams: list[int] = []
+
+    def handle(connection: socket.socket) -> None:
+        server, is_known = H2Connection(H2Configuration(client_side=False)), False
+        server.initiate_connection()
+        server.update_settings({setting: value})
+        connection.sendall(server.data_to_send())
+        while piece := connection.recv(65536):
+            events = server.receive_data(piece)
+            streams = [event.stream_id for event in events if isinstance(event, RequestReceived)]
+            is_known = is_known or any(isinstance(event, SettingsAcknowledged) for event in events)
+            open_streams.extend([len(streams)] if is_known else [])
+            for stream in streams:
+                server.send_headers(stream, [(":status", "200")], end_stream=True)
+            connection.sendall(server.data_to_send())
+
+    with serving(handle) as port:
+        words = ("--requests", "200", "--connections", "1", "-m", "10", "-H", "x-shop: a-long-value")
+        document = load(f"h2://127.0.0.1:{port}/", *words)
+    assert (document["requests"], document["errors"], document["connections"]["opened"]) == (200, {}, 1)
+    assert 0 < max(open_streams) <= most
 
 
 def test_each_request_has_a_line_of_the_log(tmp_path: Path) -> None:

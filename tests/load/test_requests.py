@@ -60,6 +60,7 @@ def test_the_head_of_a_request(path: str, words: str, lines: str) -> None:
     assert (load["errors"], load["requests"], load["connections"]["opened"]) == ({}, 12, 2)
     ((head, body),) = seen
     assert set(lines.split("|")) <= set(head.decode().split("\r\n"))
+    assert head.lower().count(b"\r\nhost:") == 1
     assert body.decode() in ("", *words.split())
 
 

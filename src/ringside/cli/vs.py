@@ -69,7 +69,7 @@ class VsSettings:
     fail_if: tuple[tuple[str, float], ...] = ()
     shell: str | None = None
     ignore_failure: str | None = None
-    scan: tuple[str, str, str] | None = None
+    scans: tuple[tuple[str, str, str], ...] = ()
     lists: tuple[tuple[str, str], ...] = ()
     form: str | None = None
     export_json: str | None = None
@@ -309,8 +309,7 @@ def _measure(
 def _factors(settings: VsSettings) -> dict[str, tuple[Level, ...]]:
     """The levels of each parameter. Raises UsageError."""
     factors: dict[str, tuple[Level, ...]] = {}
-    if settings.scan:
-        name, least, most = settings.scan
+    for name, least, most in settings.scans:
         parsing.check_parameter(name, factors)
         factors[name] = parsing.scanned_levels(least, most, settings.step)
     for name, values in settings.lists:

@@ -192,13 +192,15 @@ def notes(tmp_path: Path) -> list[str]:
 def test_the_order_of_hooks(tmp_path: Path) -> None:
     executor = FakeExecutor()
     names = ("setup", "prepare", "conclude", "cleanup")
-    of = trials_of(executor, tmp_path, {name: (f"sh -c 'echo {name} >> notes'",) for name in names})
+    line = "sh -c 'echo {}:$HYPERFINE_ITERATION >> notes'"
+    of = trials_of(executor, tmp_path, {name: (line.replace("{}", name),) for name in names})
     of.warm_up(Listener())
-    assert notes(tmp_path) == ["setup", "prepare", "conclude"] * 2
+    assert notes(tmp_path) == ["setup:", "prepare:warmup-0", "conclude:warmup-0"] * 2
     execute(of)
-    assert notes(tmp_path)[6:] == ["prepare", "conclude"]
+    # hyperfine 781: what surrounds an execution knows its number.
+    assert notes(tmp_path)[6:] == ["prepare:0", "conclude:0"]
     of.clean_up()
-    assert notes(tmp_path)[8:] == ["cleanup", "cleanup"]
+    assert notes(tmp_path)[8:] == ["cleanup:", "cleanup:"]
     # Once.
     of.clean_up()
     assert len(notes(tmp_path)) == 10

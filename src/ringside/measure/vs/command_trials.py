@@ -226,7 +226,7 @@ class CommandTrials(TrialMaker):
 
     def _execution(self, block: int, position: int, cell: Cell, iteration: str) -> Trial:
         command = self._commands[cell.contender]
-        self._hook("prepare", cell)
+        self._hook("prepare", cell, HYPERFINE_ITERATION=iteration)
         reference = block > 0 and time.monotonic() - self._referenced >= _REFERENCE_S
         blank = Trial(
             block, position, cell, Outcome.INTERRUPTED, "", cpus=self.options.cpus, started_at=now()
@@ -246,7 +246,7 @@ class CommandTrials(TrialMaker):
         finally:
             # What --prepare started is ended in any case; why the command failed is more important.
             with contextlib.nullcontext() if is_fine else contextlib.suppress(RingsideError):
-                self._hook("conclude", cell)
+                self._hook("conclude", cell, HYPERFINE_ITERATION=iteration)
         return checked
 
     def _request(
@@ -311,7 +311,7 @@ class CommandTrials(TrialMaker):
     def _hook_line(self, hook: str, cell: Cell) -> str:
         return filled_in(self._commands[cell.contender].hooks.get(hook, ""), cell.point)
 
-    def _hook(self, hook: str, cell: Cell) -> None:
+    def _hook(self, hook: str, cell: Cell, **environment: str) -> None:
         filled = self._hook_line(hook, cell)
         if not filled.strip():
             return
@@ -324,7 +324,7 @@ class CommandTrials(TrialMaker):
                 status = subprocess.run(
                     argv,
                     cwd=self._folder(cell),
-                    env=dict(self.options.environment),
+                    env={**self.options.environment, **environment},
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=errors,
