@@ -84,11 +84,6 @@ def test_what_a_command_prints(vs: Vs, words: Sequence[str], line: str) -> None:
     assert f"{line}\n" in ended.stdout
 
 
-def test_a_command_that_reads_ends(vs: Vs) -> None:
-    """hyperfine 13: it waited for what nobody typed."""
-    assert vs("--runs=1", "cat", "--timeout=5s").status == 0
-
-
 @pytest.mark.parametrize(("unit", "pattern"), [("second", r"0\.\d+ s\b"), ("microsecond", r"\d+,\d{3} µs")])
 def test_times_in_one_unit(vs: Vs, unit: str, pattern: str) -> None:
     ended = vs("--runs=2", f"--time-unit={unit}", "sleep 0.03", "--export-markdown", "out.md")

@@ -16,10 +16,6 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
-from h2.config import H2Configuration
-from h2.connection import H2Connection
-from h2.events import RequestReceived, SettingsAcknowledged
-from h2.settings import SettingCodes
 
 from tests.support.cases import cases
 from tests.support.command_line import in_process
@@ -353,39 +349,6 @@ def test_a_long_page_of_an_error_is_cut_where_it_is_shown() -> None:
         document = load(f"http://127.0.0.1:{port}/", *FEW, status=1)
     assert "status 500" in document["first_wrong"]
     assert len(document["first_wrong"]) < 2000
-
-
-@pytest.mark.parametrize(
-    ("setting", "value", "most"),
-    [
-        # http2.js 24: more streams than the server allows
-        (SettingCodes.MAX_CONCURRENT_STREAMS, 2, 2),
-        # nghttp2 1353: headers compressed by a table that the server has not
-        (SettingCodes.HEADER_TABLE_SIZE, 0, 10),
-    ],
-)
-def test_the_settings_of_a_server_hold(setting: SettingCodes, value: int, most: int) -> None:
-    together: list[int] = []
-
-    def handle(connection: socket.socket) -> None:
-        server, waiting, is_known = H2Connection(H2Configuration(client_side=False)), list[int](), False
-        server.initiate_connection()
-        server.update_settings({setting: value})
-        connection.sendall(server.data_to_send())
-        while piece := connection.recv(65536):
-            events = server.receive_data(piece)
-            waiting += [event.stream_id for event in events if isinstance(event, RequestReceived)]
-            together.extend([len(waiting)] if is_known else [])
-            is_known = is_known or any(isinstance(event, SettingsAcknowledged) for event in events)
-            while is_known and waiting:
-                server.send_headers(waiting.pop(), [(":status", "200")], end_stream=True)
-            connection.sendall(server.data_to_send())
-
-    with serving(handle) as port:
-        words = ("--requests", "200", "--connections", "1", "-m", "10", "-H", "x-shop: a-long-value")
-        document = load(f"h2://127.0.0.1:{port}/", *words)
-    assert (document["requests"], document["errors"], document["connections"]["opened"]) == (200, {}, 1)
-    assert 0 < max(together) <= most
 
 
 def test_each_request_has_a_line_of_the_log(tmp_path: Path) -> None:
