@@ -41,8 +41,8 @@ class FirstPlace(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Influence:
-    """What else than the programs may have decided an order. `codes`: of the warnings that explain it.
-    `contenders`: whom it concerns. `text`: the workload's words, or what the floor is not."""
+    """An influence besides the programs that may have decided an order. `codes`: the warnings that explain
+    it. `contenders`: those that it concerns. `text`: the workload's explanation, or the floor's."""
 
     codes: tuple[str, ...]
     contenders: tuple[str, ...] = ()
@@ -51,10 +51,10 @@ class Influence:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A point. `names`: those of the class that is ranked that have figures, the best median first; `first`:
-    those that may be first. `behind`: those that are shown to be worse than the first of these, by how many
-    times, the nearest first. `ratios`: the same of all others. `cold`, `failing`: those that still warmed up,
-    or failed too often, which are not ranked unless all are such. `overstated`: `Comparison.overstated`.
+    """A point. `names`: contenders of the ranked class that have figures, the best median first; `first`:
+    those that may be first. `behind`: those shown to be worse than the first of these, with how many times,
+    the nearest first. `ratios`: the same for all others. `cold`, `failing`: those that were still warming up,
+    or failed too often; they are ranked only if all are such. `overstated`: `Comparison.overstated`.
     `obstacles`: why there is no verdict between some that may be first. `influences`: what may have decided
     who has the best figure. `lacking`: how many of the class have no figure. `others`: the best of each other
     class but the floor."""
@@ -201,13 +201,13 @@ class _PointEvidence:
         if names := self._subjects(standing.decisive, _BOUND):
             yield Influence((_BOUND,), names)
         for share, influence in self._shares(standing):
-            # It is excluded where the next would be behind with the program's share of its figure alone.
+            # It decided nothing if the next one is behind by the program's own share of its figure.
             nearest = next(iter(standing.behind.values()), None)
             if share < _MOST if nearest is None else (nearest.low or 0.0) * share <= 1:
                 yield influence
 
     def _subjects(self, names: Iterable[str], *codes: str) -> tuple[str, ...]:
-        """Those of the names that diagnostics with these codes concern."""
+        """The names that diagnostics with these codes concern."""
         subjects = {name for each in self.diagnostics if each.code in codes for name in each.subjects}
         return tuple(name for name in names if name in subjects)
 

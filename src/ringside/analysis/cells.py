@@ -56,7 +56,7 @@ def trial_figures(trial: Trial, measurement: Measurement) -> dict[str, float]:
     figures = {name: value for name, value in measurement.figures(trial).items() if math.isfinite(value)}
     headline, read_ns = measurement.repeated_metric, trial.read_ns.get(measurement.repeated_phase)
     if read_ns is not None:
-        # When the work was done for the first time, without the pauses in which the probe looked at it.
+        # The time until the work was first done, without the pauses in which the probe took samples.
         paused_ns = (trial.report and trial.report.paused_ns) or 0
         figures[FIRST_ANSWER.name] = answer_s = max(0, read_ns[0] - paused_ns) / 1e9
     if headline in figures and (state := repeats_state(trial, measurement)):
@@ -64,7 +64,7 @@ def trial_figures(trial: Trial, measurement: Measurement) -> dict[str, float]:
         if state.since is not None:
             figures[FIRST_OVER_STEADY.name] = state.first / state.level
             if read_ns is not None:
-                # What the probe saw between the first repeat and the last, as the program divides it.
+                # The probe's time from the first repeat to the last, divided as the program's times are.
                 first_ns, last_ns = read_ns
                 later = trial.repeats_ns(measurement.repeated_phase)[1:]
                 share = sum(later[: state.since]) / max(1, sum(later))

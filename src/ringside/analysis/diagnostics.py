@@ -28,8 +28,8 @@ _ERROR_RATE = 0.01
 
 
 def carried_over(observations: Observations, metric: str) -> dict[str, float]:
-    """By contender, the share by which the trial right after it is larger (below 0: smaller) than after the
-    middle one of all contenders, of two after the other one, where that is more than 1 % and not chance."""
+    """By contender, the share by which it makes the next trial's figure larger (below 0: smaller) than the
+    median contender does (of two: than the other one does); only shares above 1 % that are not chance."""
     if (effect := observations.carry_over(metric, memory=0.0)) is None:
         return {}
     size = len(effect.names)
@@ -47,8 +47,8 @@ def carried_over(observations: Observations, metric: str) -> dict[str, float]:
 
 
 def _relative(values: Mapping[Cell, Mapping[int, float]]) -> dict[tuple[int, Cell], float]:
-    """By block and cell: the logarithm of each positive value less the median of its cell, and less the
-    median of such differences of the cells of its block, where there are several."""
+    """By block and cell: the logarithm of each positive value minus its cell's median, and, if the block has
+    several cells, minus the block's median of these differences."""
     by_block: dict[int, dict[Cell, float]] = {}
     for cell, of_cell in values.items():
         logs = {block: math.log(value) for block, value in of_cell.items() if is_positive_finite(value)}
@@ -212,8 +212,8 @@ def _obstacles(run: RunFigures) -> Iterator[Diagnostic]:
 
 
 def two_modes(run: RunFigures) -> dict[Cell, tuple[float, float]]:
-    """By cell, two modes of the headline, and of what is left of it without what blocks share: a machine with
-    two speeds makes the former alone, other cells' modes the latter."""
+    """By cell, two modes that both the headline and its residuals without the block's effect have. A machine
+    with two speeds gives modes to the headline alone, other cells' modes to the residuals alone."""
     machines = {(trial.block, trial.cell): trial.machine for trial in run.trials}
     values = {cell: analysis.values(run.headline.name) for cell, analysis in run.cells.items()}
     relative = _relative(values)
@@ -229,7 +229,7 @@ def two_modes(run: RunFigures) -> dict[Cell, tuple[float, float]]:
 
 
 def years_apart(contenders: Iterable[PlannedContender]) -> Iterator[Diagnostic]:
-    """Runtimes of different times."""
+    """`years-apart`: runtimes were released years apart."""
     released = {each.release.day: each for each in contenders if each.release}
     if released and (max(released) - min(released)).days >= _YEARS_APART * 365:
         ends = {"oldest": released[min(released)].described, "newest": released[max(released)].described}

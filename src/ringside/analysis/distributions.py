@@ -84,7 +84,7 @@ def description(run: RunFigures, cell: Cell, metric: str) -> Description | None:
 
 
 def descriptions(run: RunFigures) -> dict[Cell, Description]:
-    """Those of the headline of each cell that has figures, in the order of the points."""
+    """The description of the headline of each cell that has figures, in the order of the points."""
     every = ((cell, description(run, cell, run.headline.name)) for cell in run.cells)
     return {cell: each for cell, each in every if each}
 
@@ -92,8 +92,8 @@ def descriptions(run: RunFigures) -> dict[Cell, Description]:
 def over_points(
     run: RunFigures, name: str, base: Point, others: Sequence[Point], tests: int = 0
 ) -> Iterator[Comparison]:
-    """A command at other points over the same command at one point, in the headline; the points are the
-    names. Bonferroni's bound keeps the error rate of so many `tests` together [default: of these]."""
+    """Compares a command at each other point with the same command at `base`, by the headline; the names are
+    the points'. Bonferroni's bound keeps one error rate over `tests` comparisons [default: these]."""
     metric = run.headline
     for point in others:
         upper, lower = (run.cell(name, each).values(metric.name) for each in (point, base))

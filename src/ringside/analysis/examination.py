@@ -205,7 +205,7 @@ class RunExamination:
         self._confidence = nominal_confidence(experiment)
         planned = sequential.planned_looks(experiment.blocks) if experiment.until_decided else []
         self._looks = {look.blocks: look for look in planned}
-        # The cells of what more blocks could decide, since the first look.
+        # From the first look on: the cells of comparisons that more blocks could decide.
         self._open: set[Cell] | None = None
         self._is_over = False
 
@@ -228,7 +228,7 @@ class RunExamination:
         ended, so what is not decided stays so."""
         self._is_over = is_over
         if is_over:
-            # The last look, whatever earlier ones had shown, may spend all that they did not.
+            # The last look may spend all of the error rate that the earlier ones left.
             self._examine(sequential.Look(self.blocks, sequential.ERROR_RATE))
         for trial in rest:
             self.observations.add(trial)

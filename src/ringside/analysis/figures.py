@@ -142,7 +142,7 @@ class RunFigures:
         for point, name in names.items():
             alike = [other for other in self.points if names[other] == name]
             factors = varying_factors(alike) if len(alike) > 1 else ()
-            # In words, without those that the experiment leaves at their defaults there.
+            # Name only the factors that the experiment sets at this point, if any vary.
             own = [each for each in factors if each in self.experiment.entry_of(point)[0]]
             said = self.measurement.label(point, own or factors) if factors else ""
             labels[point] = ", ".join(filter(None, (name, said)))
@@ -164,7 +164,7 @@ class RunFigures:
         return self.measurement.label(point, fixed) if fixed else ""
 
     def setting(self, fixed: Point) -> str:
-        """A point that lacks factors, by those of the others that vary."""
+        """A point that has only some factors, described by those that vary in this run."""
         return self.measurement.label(fixed, self.varying) if {*self.varying} & {*fixed.as_dict()} else ""
 
     def metric(self, name: str) -> Metric:

@@ -49,7 +49,7 @@ def floor_excess(metric: Metric, over_floor: Interval | None) -> Interval | None
 
 
 def no_floor(metric: Metric, floor: str, points: Iterable[Point]) -> str:
-    """Why the floor is none in this metric, if a contender is better. Empty if it should be one."""
+    """Why a contender may be better than the floor in this metric. Empty if none should be."""
     if metric.no_floor:
         return "" if all(_is_floored(metric, point) for point in points) else metric.no_floor.reason
     return "" if metric.is_speed else f"{floor} is written for the time of the whole work, not for this"
@@ -98,8 +98,8 @@ def _below_a_cycle(run: RunFigures) -> Iterator[Diagnostic]:
 
 
 def _too_little_memory(run: RunFigures, slopes: Iterable[Growth[Slope]]) -> Iterator[Diagnostic]:
-    """The whole interval of the growth over units is below what a unit takes. Of the kernel's memory it may
-    take none."""
+    """Memory whose growth per unit, with its whole interval, is below what a unit must take. Units may take
+    no kernel memory."""
     amounts: dict[str, float] = {}
     for growth in (each for each in slopes if each.law.unit == "B" and each.law.is_own):
         for (name, _), value in growth.values.items():

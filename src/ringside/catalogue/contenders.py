@@ -31,7 +31,7 @@ _COMMAND = re.compile(r"([^/=]*)=(.*)", re.DOTALL)
 
 
 def values(keys: type[Struct], table: Struct) -> dict[str, Any]:
-    """The values of the keys that a table shares with what is made of it."""
+    """The values of the keys that a table and the type made from it share."""
     return {name: getattr(table, name) for name in keys.__struct_fields__}
 
 

@@ -24,7 +24,7 @@ Key = str | int
 
 # Names with less in common are not suggested: `perl` is not a misspelling of `erlang`.
 _NEAR = 0.65
-# Of more names than these only the near ones stand in an error, where something else helps.
+# An error lists up to so many known names; with more, it gives the way out alone.
 _MOST_NAMED = 40
 # What msgspec calls the types that a value may have.
 _WORDS = {
@@ -38,8 +38,8 @@ _WORDS = {
 
 
 def unknown(kind: str, name: str, known: Iterable[str], way_out: str = "") -> UsageError:
-    """The error for a name that is not known, with the nearest ones; `way_out`: what helps if none is, or
-    names them all where they are many."""
+    """The error for an unknown name. It suggests the nearest names; if none is near, it lists the known ones
+    and says the `way_out`."""
     names = sorted(set(known))
     near = difflib.get_close_matches(name, names, n=3, cutoff=_NEAR)
     hints = (

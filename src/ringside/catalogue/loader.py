@@ -159,7 +159,7 @@ class Catalogue:
         return {file.stem: file for file in self._glob(kind, "*.toml")}
 
     def _glob(self, kind: str, pattern: str) -> list[Path]:
-        """The files, those of the first folder last: by name, they stand in place of others."""
+        """The files, those of the first folder last: a file replaces earlier ones of its name."""
         return [file for root in reversed(self.folders) for file in (root / kind).glob(pattern)]
 
 

@@ -23,8 +23,8 @@ Judged = tuple[str, Metric, Comparison | CellChange]
 
 
 def judged(analysis: RunAnalysis) -> Iterator[Judged]:
-    """What `vs` and `load --vs` judge: each pair at each point, a command alone at each point over the first.
-    Of servers in all metrics, of commands in their wall time."""
+    """The comparisons that `vs` and `load --vs` judge: each pair at each point; for a command alone, each
+    point over the first. Servers are judged in all metrics, commands in wall time."""
     metrics = analysis.metrics if is_load(analysis) else (analysis.headline,)
     for metric, point, pair in itertools.product(metrics, analysis.points, analysis.pairs):
         where = f" at {analysis.label(point)}" if point.levels else ""
@@ -36,9 +36,9 @@ def judged(analysis: RunAnalysis) -> Iterator[Judged]:
 
 
 def status(gates: Sequence[tuple[str, float]], judged: Sequence[Judged]) -> int:
-    """The exit status; a line on stderr for each ratio with the verdict of a gate, and as large a difference.
-    What is not decided passes, and is named where its interval reaches as far. Without any verdict nothing
-    passes."""
+    """The exit status. A line on stderr names each ratio that has a gate's verdict and at least its size. An
+    undecided ratio passes, and is named if its interval reaches that size. If no ratio has a verdict, the
+    gate fails."""
     if gates and all(ratio.obstacle in _UNDECIDABLE for _, _, ratio in judged):
         short = [ratio for _, _, ratio in judged if ratio.obstacle in _TOO_FEW]
         of_vs = ", of vs with --until end --time 20s" if short and isinstance(short[0], CellChange) else ""

@@ -90,7 +90,7 @@ def _selection(settings: RunSettings) -> Selection:
     """What a new run is of. Raises UsageError."""
     levels = list(settings.levels)
     if settings.cores:
-        # Many machines' `all` is one number; asked for by itself it is the way there.
+        # In experiments `all` means all CPUs; `--cores all` means 1, 2, 4 … and all (`walk`).
         cores = ",".join(_names("--cores", settings.cores))
         levels.append(f"cores={'walk' if cores == 'all' else cores}")
     nodes = settings.nodes
@@ -243,7 +243,7 @@ def _failure(
     except KeyboardInterrupt:
         failure = ""
     except (ProbeError, StoreError, ClusterError, UsageError) as error:
-        # An input of a later experiment that has no room ends neither the runs before it nor their hint.
+        # If a later experiment's input has no room, earlier runs are still shown, with their hint.
         if isinstance(error, UsageError) and len(campaign.runs) == len(campaign.task.runs):
             raise
         failure = str(error)

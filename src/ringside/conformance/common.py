@@ -100,8 +100,8 @@ def _fault(trial: Trial, expected: str, phases: Collection[str]) -> tuple[str, s
 
 
 def in_time(attempt: Callable[[], None], tries: int = 3) -> None:
-    """Raises what the last of several tries raises, OSError or ValueError, where none succeeds. For all that
-    depends on time: a host may stall."""
+    """Try several times what depends on time, since a host may stall. If no try succeeds, raises the OSError
+    or ValueError of the last one."""
     for number in range(tries - 1):
         try:
             attempt()

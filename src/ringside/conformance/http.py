@@ -12,7 +12,7 @@ from http.client import HTTPException, parse_headers
 from ringside.conformance.servers import Server
 from ringside.conformance.subject import PORT, Subject
 
-# What comes earlier by less is not early.
+# A message that is early by less does not count as early.
 GRAIN_S = 0.002
 NONSENSE = (
     b"nonsense\r\n\r\n",

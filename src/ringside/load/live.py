@@ -33,7 +33,7 @@ _BANDS = 8
 _PROGRESS_S = 1.0
 _MIN_PROGRESS_S = 0.1
 _COLUMNS = 40
-# Of a load of hours; an odd number is one too many.
+# The columns kept of a load of hours; odd, because pairs are merged once there is one more.
 _MAX_COLUMNS = 1999
 # A day.
 _MAX_INTERVALS = 86_400

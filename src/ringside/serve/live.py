@@ -53,7 +53,7 @@ class Content:
 
     progress: RunProgress
     values: dict[str, Any]
-    # Until then it is too early for another one.
+    # The time before which no other analysis is made.
     fresh_until_s: float
 
     def is_fresh(self, progress: RunProgress) -> bool:

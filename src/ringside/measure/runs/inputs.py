@@ -63,7 +63,7 @@ class Inputs:
 def _write(file: InputFile, path: Path) -> Input:
     text_hash, answer_hash = hashlib.sha256(), hashlib.sha256()
     with (
-        # The text comes last: without it the files beside it count for nothing.
+        # The text gets its name last: without it the files beside it do not count.
         whole_file(path) as text_path,
         whole_file(_answers(path)) as answer_path,
         whole_file(_record(path)) as record_path,

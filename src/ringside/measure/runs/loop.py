@@ -37,11 +37,11 @@ MAX_PROBE_FAILURES = 2
 _STEADY_TIMES = 5
 _WARM_TIMES = 100
 _WARMING_UP_TIMES, _MORE = 20, 3
-# Of fewer repeats than show a steady state the later take less than such a share of the first.
+# With too few repeats for a steady state, a program got faster if the later ones take less than this share.
 _FALLS_TO = 0.95
-# Later trials may be faster than the one that the number is from.
+# So many more repeats, since later trials may be faster than the one that was timed.
 _RESERVE = 1.2
-# A runtime that warms up takes less time for each repeat the more there are.
+# The more repeats a runtime gets, the less each takes: their number is corrected so often, until this close.
 _TRIES = 5
 _CLOSE = 1.1
 

@@ -175,7 +175,7 @@ def _end(group: int) -> None:
 
 
 def _printed(output: BinaryIO) -> bytes:
-    # Not by seeking: who still writes shares the position.
+    # Without seeking: processes that still write share the file's position.
     return os.pread(output.fileno(), os.fstat(output.fileno()).st_size, 0)
 
 
