@@ -32,11 +32,11 @@ def test_contenders_are_ranked_inside_their_class() -> None:
     ranks = {"plain": (1, 1), "other": (2, 2), "thinner": (1, 1), "thin": (2, 2)}
     order = ("plain", "other", "thinner", "thin", "limit")
     assert idiomatic.rankings["hop_ns", P] == Ranking(order, ranks)
-    assert idiomatic.behind_best("thinner", P) == analyses.near(0.05)
+    assert idiomatic.times_worse("thinner", P) == analyses.near(0.05)
 
     by_thin = analyses.analysis(values, baseline="thin", floor="limit", kinds=bare)
     assert by_thin.rankings["hop_ns", P].order == ("thinner", "thin", "plain", "other", "limit")
-    assert by_thin.behind_best("thin", P) == analyses.near(2.0)
+    assert by_thin.times_worse("thin", P) == analyses.near(2.0)
 
 
 def test_an_experiment_may_name_metrics_and_pairs() -> None:

@@ -247,17 +247,18 @@ class RunFigures:
             for point in self.points
         }
 
-    def behind_best(self, name: str, point: Point) -> float | None:
-        """How many times worse the headline of a contender is than that of the best of the baseline's class;
-        None without a figure, and of one that failed too often and is not behind it."""
+    def times_worse(self, name: str, point: Point) -> float | None:
+        """How many times worse a contender's headline is than the best one of the baseline's class. None if
+        the contender has no figure, or if it failed too often and its figure is better than the best."""
         headline, ranking = self.headline, self.rankings[self.headline.name, point]
         best = ranking.order[0]
         if name == best:
             return 1.0 if headline.name in self.cell(name, point).metrics else None
         pair = (name, best) if headline.smaller_is_better else (best, name)
         ratio = self.ratio(headline.name, *(Cell(each, point) for each in pair))
-        is_behind = ratio is not None and (ratio.estimate >= 1 or name not in ranking.failing)
-        return ratio.estimate if ratio and is_behind else None
+        if ratio is None or (ratio.estimate < 1 and name in ranking.failing):
+            return None
+        return ratio.estimate
 
     @cached_property
     def overview_point(self) -> Point:

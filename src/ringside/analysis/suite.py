@@ -1,5 +1,5 @@
-"""Several runs that are shown together, or one as the only part: the claims of their sources, the overview,
-and what holds for all."""
+"""The analysis of runs that are shown together: their overview, the claims of their sources, and what they
+have in common."""
 
 from __future__ import annotations
 
@@ -57,15 +57,16 @@ def sources_of(analyses: Iterable[RunAnalysis]) -> tuple[Published, ...]:
 
 @dataclass(frozen=True, slots=True)
 class OverviewCell:
-    """A contender in a problem. `ratio`: how many times worse it is than the best one of the baseline's
-    class; None where it has no figures, and `outcome` is that of its first failure, if it has one. `ranks`:
-    the first and last place that it can have; None without figures to rank, and in another class, which is
-    `other_class` then."""
+    """A contender in a problem."""
 
+    # How many times worse it is than the best of the baseline's class; None without figures.
     ratio: float | None
     is_best: bool
+    # The first and the last rank that it can have; None without figures, and in another class.
     ranks: tuple[int, int] | None
+    # Its class, unless that is the baseline's.
     other_class: str
+    # How its first failed trial ended.
     outcome: Outcome | None
 
 
@@ -87,7 +88,7 @@ class OverviewColumn:
         is_other = kind != self.analysis.kind(ranking.order[0])
         outcomes = self.analysis.cell(name, self.point).outcomes
         return OverviewCell(
-            ratio=self.analysis.behind_best(name, self.point),
+            ratio=self.analysis.times_worse(name, self.point),
             is_best=name == ranking.order[0],
             ranks=None if is_other else ranking.ranks.get(name),
             other_class=kind if is_other else "",
@@ -135,8 +136,9 @@ def sessions_of(runs: Iterable[RunAnalysis]) -> list[list[RunAnalysis]]:
 
 
 def over_sessions(runs: Sequence[RunAnalysis]) -> Iterator[SessionRatio]:
-    """Each shown pair in each metric over the sessions of an experiment, two or more: the mean of the log
-    ratios has Student's interval; those of a metric hold together with 95 % (Bonferroni)."""
+    """Compare each pair in each metric over the sessions of an experiment: the mean of the sessions' log
+    ratios with Student's interval, Bonferroni-corrected to 95 % for all pairs of a metric. Pairs that fewer
+    than two sessions compared are left out."""
     first = runs[0]
     pairs = [*itertools.product(first.points, first.pairs)]
     for metric, (point, pair) in itertools.product(first.metrics, pairs):
@@ -157,15 +159,16 @@ def over_sessions(runs: Sequence[RunAnalysis]) -> Iterator[SessionRatio]:
 
 @dataclass(frozen=True, slots=True)
 class SuiteAnalysis:
-    """At least one run. `machine_diagnostics`: those that concern the machine, each once, as the first run
-    that has it has it. `claims`: of the sources of these runs, tested with them. `answers`: to questions.
-    `sessions`: of each experiment that has several, the first and what they show together."""
+    """At least one run."""
 
     runs: tuple[RunAnalysis, ...]
     overview: Overview
+    # Warnings about the machine, each once, taken from the first run that has it.
     machine_diagnostics: tuple[Diagnostic, ...]
+    # Tested by these runs, whose sources make them.
     claims: tuple[JudgedClaim, ...]
     answers: tuple[QuestionAnswer, ...]
+    # For each experiment with several sessions: its first run, and the ratios over all of them.
     sessions: tuple[tuple[RunAnalysis, tuple[SessionRatio, ...]], ...] = ()
 
 

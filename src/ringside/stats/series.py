@@ -120,8 +120,8 @@ def merged(logs: Sequence[float], edges: Sequence[int], least: float) -> list[in
 
 # A level needs this many values on each side of a change.
 MIN_LEVEL_RUNS = 3
-# Fewer values cannot show a change. A split has a mirror image that is as large: two of the 252 ways to split
-# ten values into fives are 0.8 %, two of the 126 to split nine into four and five 1.6 %.
+# With fewer values no change is significant at 1 %. Every split has a mirror image that is as large: for ten
+# values two of 252 splits into fives are 0.8 %, for nine values two of 126 splits are 1.6 %.
 MIN_VALUES = 10
 SIGNIFICANCE = 0.01
 _PERMUTATIONS = 999
@@ -132,21 +132,22 @@ _BATCH = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class LevelChange:
-    """`index`: the first value of the new level. `p`: of so large a statistic among permutations, at least
-    0.001."""
+    """A change of level in a series."""
 
+    # Of the first value of the new level.
     index: int
+    # The share of permutations whose statistic is at least as large, 0.001 or more.
     p: float
 
 
 def level_changes(values: Sequence[float]) -> tuple[LevelChange, ...]:
-    """The places where the distribution of a series changes, in their order.
+    """Find the indices at which the distribution of a series changes, in ascending order.
 
     E-divisive (D. S. Matteson, N. A. James, "A Nonparametric Approach for Multiple Change Point Analysis of
-    Multivariate Data", JASA 109 (2014)): a segment is split where the energy distance of the two sides,
-    weighted by their sizes, is the largest; the split counts if at most 1 % of 999 permutations of the
-    segment's values, from a fixed seed, have one as large; both sides are then split again. Raises ValueError
-    for a value that is not finite."""
+    Multivariate Data", JASA 109 (2014)) splits a segment where the energy distance between the two sides,
+    weighted by their sizes, is largest. It keeps the split if at most 1 % of 999 permutations of the
+    segment's values (from a fixed seed) reach that distance, and then splits both sides in the same way.
+    Raises ValueError if a value is not finite."""
     if not all(math.isfinite(value) for value in values):
         raise ValueError("values must be finite")
     if len(values) < MIN_VALUES:
@@ -183,8 +184,8 @@ def level_changes(values: Sequence[float]) -> tuple[LevelChange, ...]:
 
 
 def best_splits(distances: Any) -> tuple[Any, Any]:
-    """Where the weighted energy distance of both sides is largest, and how large, of each of b orders of a
-    segment. `distances`: b × n × n."""
+    """The best split of each of b orders of a segment, and its weighted energy distance. `distances`: between
+    the n values of the segment, b × n × n."""
     import numpy as np
 
     n = distances.shape[1]
