@@ -50,7 +50,8 @@ class Pages:
             run = store.run(run_id)
             if not store.progress(run_id)[0]:
                 title = str((run.plan.get("experiment") or {}).get("title") or run.experiment)
-                return pages.empty(title, "No trial of this run has ended yet.")
+                facts = pages.page("part_nothing.html.j2", title=title)
+                return {"parts": {"facts": facts}, "config": {}, "plots": {}}
             return pages.content(analysis_of(store, run))
 
     def of_store(self, make: Callable[[Store, Request], Response]) -> Handler:

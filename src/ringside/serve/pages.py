@@ -95,9 +95,3 @@ def content(analysis: RunAnalysis) -> dict[str, Any]:
     names = ("facts", "verdicts", "plots", "tables")
     parts = {name: page(f"part_{name}.html.j2", **values) for name in names}
     return {"parts": parts, "config": CONFIG, "plots": plots}
-
-
-def empty(title: str, text: str) -> dict[str, Any]:
-    """The content of a run that has nothing to show yet."""
-    parts = {"facts": page("part_nothing.html.j2", title=title, text=text)}
-    return {"parts": parts, "config": {}, "plots": {}}

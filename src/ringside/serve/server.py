@@ -68,12 +68,11 @@ class PageServer:
 
         self._listener, self._cpus = listener, cpus
         bound, port = listener.getsockname()[:2]
-        is_local = ipaddress.ip_address(bound.partition("%")[0]).is_loopback
-        hosts = [host] if is_local else [host, socket.gethostname(), socket.getfqdn()]
+        address = ipaddress.ip_address(bound.partition("%")[0])
+        hosts = [host] if address.is_loopback else [host, socket.gethostname(), socket.getfqdn()]
         self._pages = Pages(source, questions)
-        app = self._pages.app(hosts, any_address=not is_local)
-        shown = host if not ipaddress.ip_address(bound.partition("%")[0]).is_unspecified else "localhost"
-        self.url = f"http://{_shown(shown)}:{port}/"
+        app = self._pages.app(hosts, any_address=not address.is_loopback)
+        self.url = f"http://{_shown('localhost' if address.is_unspecified else host)}:{port}/"
         config = uvicorn.Config(
             app,
             log_level="critical",

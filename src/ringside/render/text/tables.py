@@ -168,36 +168,37 @@ def other_metrics(analysis: RunAnalysis, point: Point) -> list[Metric]:
 
 def metric_table(analysis: RunAnalysis, metric: Metric, names: Sequence[str] = ()) -> TableData:
     """One metric: a row for each point, a column for each contender, or for each of `names`."""
-    rows: list[Row] = [
-        [
-            ("point", analysis.label(point)),
-            *(
-                (cells.name(analysis, name), cells.figure(analysis.cell(name, point), metric))
-                for name in names or analysis.names
-            ),
+    columns = {
+        cells.name(analysis, name): [
+            cells.figure(analysis.cell(name, point), metric) for point in analysis.points
         ]
-        for point in analysis.points
-    ]
-    notes = (_IMPLAUSIBLE,) if analysis.implausible else ()
+        for name in names or analysis.names
+    }
+    rows, notes = _over_points(analysis, columns), (_IMPLAUSIBLE,) if analysis.implausible else ()
     return table(f"{metric.title}: {metric.explanation}", rows, "medians over blocks", notes=notes)
 
 
 def ratio_table(analysis: RunAnalysis, metric: Metric) -> TableData:
     """The ratios of one metric: a row for each point, a column for each pair."""
-    rows: list[Row] = [
-        [
-            ("point", analysis.label(point)),
-            *(
-                (" / ".join(pair), cells.ratio(analysis.comparison(metric, *pair, point), metric))
-                for pair in analysis.pairs
-            ),
+    columns = {
+        " / ".join(pair): [
+            cells.ratio(analysis.comparison(metric, *pair, point), metric) for point in analysis.points
         ]
-        for point in analysis.points
-    ]
+        for pair in analysis.pairs
+    }
     subtitle = "with 95 % intervals"
     if metric not in analysis.examination.confirmatory:
         subtitle += "; exploratory: its verdicts have an error rate of their own"
+    rows = _over_points(analysis, columns)
     return table(f"{metric.title}: ratios from pairs inside blocks", rows, subtitle)
+
+
+def _over_points(analysis: RunAnalysis, columns: Mapping[str, Sequence[TableCell]]) -> list[Row]:
+    """A row for each point, with the cell that each column has there."""
+    return [
+        [("point", analysis.label(point)), *zip(columns, row, strict=True)]
+        for point, row in zip(analysis.points, zip(*columns.values(), strict=True), strict=True)
+    ]
 
 
 def machine_table(analysis: RunAnalysis) -> TableData | None:

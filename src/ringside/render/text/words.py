@@ -126,9 +126,8 @@ def took(analysis: RunAnalysis, *, is_part: bool = False) -> str:
     if run.ended_at is not None:
         began, ended = map(datetime.fromisoformat, (run.started_at, run.ended_at))
         seconds = f", {units.duration((ended - began).total_seconds())}"
-    return (
-        f"{f'{part_name(analysis)}: ' * is_part}{blocks(analysis, is_over=run.ended_at is not None)}{seconds}"
-    )
+    text = f"{blocks(analysis, is_over=run.ended_at is not None)}{seconds}"
+    return f"{part_name(analysis)}: {text}" if is_part else text
 
 
 def part_name(analysis: RunAnalysis) -> str:
