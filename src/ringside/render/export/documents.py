@@ -86,8 +86,7 @@ def diff_document(diff: RunDiff) -> dict[str, Any]:
         "changed": contender_changes(diff),
         "comparisons": [
             {
-                "contender": change.cell.contender,
-                "point": change.cell.point.as_dict(),
+                **_place(change.cell),
                 "metric": change.metric.name,
                 **_interval(change.ratio, "ratio"),
                 **_verdict(change, change.metric),
@@ -123,6 +122,10 @@ def _fields(value: object, *names: str) -> dict[str, Any]:
     """These attributes of a value, by their names."""
     values = {name: getattr(value, name, None) for name in names}
     return {name: list(each) if isinstance(each, tuple) else each for name, each in values.items()}
+
+
+def _place(cell: Cell) -> dict[str, Any]:
+    return {"contender": cell.contender, "point": cell.point.as_dict()}
 
 
 def _interval(value: Interval, name: str = "median") -> dict[str, Any]:
@@ -167,8 +170,7 @@ def _machines(analysis: RunAnalysis, machines: MachineAnalysis) -> dict[str, Any
         "blocks": dict(machines.blocks),
         "cells": [
             {
-                "contender": row.cell.contender,
-                "point": row.cell.point.as_dict(),
+                **_place(row.cell),
                 "figures": {name: _figure(value, unit) for name, value in row.figures.items()},
                 "ratios": {name: _interval(value, "ratio") for name, value in row.ratios.items()},
                 "spread": row.spread,
@@ -180,8 +182,7 @@ def _machines(analysis: RunAnalysis, machines: MachineAnalysis) -> dict[str, Any
 
 def _cell(analysis: RunAnalysis, cell: CellAnalysis) -> dict[str, Any]:
     return {
-        "contender": cell.cell.contender,
-        "point": cell.cell.point.as_dict(),
+        **_place(cell.cell),
         "outcomes": {str(outcome): n for outcome, n in cell.outcomes.items()},
         "reason": cell.reason,
         "missing": dict(cell.missing),

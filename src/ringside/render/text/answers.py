@@ -136,23 +136,22 @@ def _distances(analysis: RunAnalysis, here: Standing) -> str:
     metric, is_over, best = analysis.headline, analysis.is_over, here.first[0]
     shown = list((here.behind if is_over else here.ratios).items())
     shown = [*shown[:1], *(shown[1:][-1:] if is_over else [])]
-    parts, before = [], ""
-    if not metric.smaller_is_better:
-        for name, ratio in shown:
-            size, ends = units.excess(ratio)
-            text = f"{size}{' more than' * units.is_small_excess(ratio)} {possessive(name)}"
-            parts.append(text + f" ({ends})" * bool(ends) + OVERSTATED * (name in here.overstated))
-        return f"That is {', '.join(parts)}" if parts else ""
     verb, longer, long = ("takes", "longer", "as long") if metric.is_time else ("has", "more", "as much")
     verb = "needs" if metric.unit == "B" else verb
+    parts, before = [], ""
     for name, ratio in shown:
         size, ends = units.excess(ratio)
         how = longer if units.is_small_excess(ratio) else long
-        text = f"{name} {'' if parts else f'{verb} '}{size}{f' {how}' if how != before else ''}"
-        text += "" if parts else f" {'than' if how == longer else 'as'} {best}"
-        parts.append(text + (f" ({ends})" if ends else "") + OVERSTATED * (name in here.overstated))
+        if not metric.smaller_is_better:
+            text = f"{size}{' more than' * units.is_small_excess(ratio)} {possessive(name)}"
+        elif parts:
+            text = f"{name} {size}{f' {how}' if how != before else ''}"
+        else:
+            text = f"{name} {verb} {size} {how} {'than' if how == longer else 'as'} {best}"
+        parts.append(text + f" ({ends})" * bool(ends) + OVERSTATED * (name in here.overstated))
         before = how
-    return ", ".join(parts)
+    start = "" if metric.smaller_is_better or not parts else "That is "
+    return start + ", ".join(parts)
 
 
 def _elsewhere(analysis: RunAnalysis) -> str:
