@@ -149,7 +149,7 @@ _LEAST_WIDTH = 3
 def times(value: Interval) -> tuple[str, str]:
     """A ratio and the ends of its interval as `35 times` and `28–41`, with the digits that the interval
     supports, three at most; the second is empty where there is no interval."""
-    return _amount(value, "times", _DIGITS, 1.0)
+    return _amount(value)
 
 
 def excess(value: Interval) -> tuple[str, str]:
@@ -159,7 +159,7 @@ def excess(value: Interval) -> tuple[str, str]:
         return times(value)
     low, high = (None if end is None else (end - 1) * 100 for end in (value.low, value.high))
     shares = replace(value, estimate=(value.estimate - 1) * 100, low=low, high=high)
-    return _amount(shares, "%", _DIGITS - 1, 0.0)
+    return _amount(shares, is_share=True)
 
 
 def is_small_excess(value: Interval) -> bool:
@@ -168,20 +168,22 @@ def is_small_excess(value: Interval) -> bool:
     return low > 1 and value.estimate < TIMES_FROM
 
 
-def _amount(value: Interval, unit: str, digits: int, nothing: float) -> tuple[str, str]:
-    """`nothing`: the value of no difference; an interval that excludes it is written so that it does."""
+def _amount(value: Interval, *, is_share: bool = False) -> tuple[str, str]:
+    """A ratio, or a difference in per cent, and its ends. An interval that excludes the value of no difference
+    gets enough decimals to show that."""
+    unit, digits, no_difference = ("%", _DIGITS - 1, 0.0) if is_share else ("times", _DIGITS, 1.0)
     place = _last_place(value.estimate, digits)
     if value.low is None or value.high is None:
         return f"{_to_place(value.estimate, place)} {unit}", ""
     if value.high > value.low:
         place = min(place, -math.floor(math.log10((value.high - value.low) / _LEAST_WIDTH)))
-    if value.low > nothing:
-        while place < _MAX_RATIO_DECIMALS and round(value.low, place) <= nothing:
+    if value.low > no_difference:
+        while place < _MAX_RATIO_DECIMALS and round(value.low, place) <= no_difference:
             place += 1
-    if unit == "%" and value.estimate >= 1:
+    if is_share and value.estimate >= 1:
         place = max(place, 0)
     ends = f"{_to_place(value.low, place)}–{_to_place(value.high, place)}"
-    return f"{_to_place(value.estimate, place)} {unit}", f"{ends} %" if unit == "%" else ends
+    return f"{_to_place(value.estimate, place)} {unit}", f"{ends} %" if is_share else ends
 
 
 def at_place_of(value: float, other: float) -> str:
