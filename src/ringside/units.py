@@ -169,8 +169,7 @@ def is_small_excess(value: Interval) -> bool:
 
 
 def _amount(value: Interval, *, is_share: bool = False) -> tuple[str, str]:
-    """A ratio, or a difference in per cent, and its ends. An interval that excludes the value of no difference
-    gets enough decimals to show that."""
+    """A ratio or percentage and its ends, with enough decimals to tell them from no difference."""
     unit, digits, no_difference = ("%", _DIGITS - 1, 0.0) if is_share else ("times", _DIGITS, 1.0)
     place = _last_place(value.estimate, digits)
     if value.low is None or value.high is None:

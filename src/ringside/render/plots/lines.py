@@ -26,7 +26,7 @@ def estimate_lines(
 ) -> spec.Json:
     """Lines over x with their intervals as bands."""
     unit, y = spec.axis(metric, spec.ends(value for _, _, value in estimates), log=log)
-    tips = spec.tooltip(contender="contender", shown=metric.title, interval="95 % interval", n="n")
+    tips = spec.estimate_tooltip(metric)
     tips.insert(1, spec.quantitative("x", title=x["title"]))
     at = spec.LineLayers(x, y, analysis.names, analysis.floor, "median")
     rows = [spec.estimate(name, value, metric, unit, x=place) for name, place, value in estimates]
@@ -417,8 +417,8 @@ def _history_lines(history: History, point: Point) -> spec.Json:
     date = {"format": form, "tickCount": 8}
     x = {"field": "when", "type": "temporal", "title": title, "axis": date, "scale": {"type": "utc"}}
     at = spec.LineLayers(x, y, history.contenders, field="median")
-    tips = spec.tooltip(contender="contender", shown=history.metric.title, interval="95 % interval", n="n")
-    layers = [at.intervals("rule"), at.lines(strokeWidth=1.5), at.dots(tips, size=36)]
+    dots = at.dots(spec.estimate_tooltip(history.metric), size=36)
+    layers = [at.intervals("rule"), at.lines(strokeWidth=1.5), dots]
     if changes:
         rule = {"x": x, "color": at.level["color"]}
         text = {**at.level, "text": spec.nominal("text")}

@@ -49,17 +49,13 @@ def _dot_plot(
     labels = sorted(keys, key=keys.__getitem__)
     log = min(value.estimate for value in values.values() if value) > 0
     unit, across = spec.axis(metric, spec.ends(values.values()), log=log, room=1.3, grid=log)
-    tips = spec.tooltip(contender="contender", shown=metric.title, interval="95 % interval", n="n")
     rows = [spec.estimate(name, values[name], metric, unit) for name in labels]
     for row in rows:
         row["text"] = row.get("shown") or absent.get(row["contender"], "–")
-    layers = spec.interval_rows(
-        "median", across, spec.row_axis(labels), spec.hue(labels, analysis.floor), tips
-    )
-    floor = [
-        {"median": row["median"]} for row in rows if row["contender"] == analysis.floor and "median" in row
-    ]
-    if floor:
+    colours, tips = spec.hue(labels, analysis.floor), spec.estimate_tooltip(metric)
+    layers = spec.interval_rows("median", across, spec.row_axis(labels), colours, tips)
+    at_floor = (row for row in rows if row["contender"] == analysis.floor)
+    if floor := [{"median": row["median"]} for row in at_floor if "median" in row]:
         at = {"x": spec.quantitative("median", **across)}
         layers.insert(0, spec.layer("floor", "rule", color="var(--limit)", strokeDash=[4, 4], encoding=at))
     return spec.layered(layers, _ROW_HEIGHT * len(rows), {"rows": rows, "floor": floor})

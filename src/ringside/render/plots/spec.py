@@ -215,6 +215,11 @@ def tooltip(**titles: str) -> list[Json]:
     return [nominal(field, title=title) for field, title in titles.items()]
 
 
+def estimate_tooltip(metric: Metric) -> list[Json]:
+    """The tooltip of the data of `estimate`."""
+    return tooltip(contender="contender", shown=metric.title, interval="95 % interval", n="n")
+
+
 def row_axis(labels: Sequence[str], **more: Any) -> Json:
     """The encoding of rows, in their order."""
     look = {"title": None, "domain": False, "ticks": False, "grid": True, "labelColor": "var(--ink)"}
