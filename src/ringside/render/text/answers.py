@@ -138,7 +138,8 @@ def _distances(analysis: RunAnalysis, here: Standing) -> str:
     shown = [*shown[:1], *(shown[1:][-1:] if is_over else [])]
     verb, longer, long = ("takes", "longer", "as long") if metric.is_time else ("has", "more", "as much")
     verb = "needs" if metric.unit == "B" else verb
-    parts, before = [], ""
+    parts: list[str] = []
+    before = ""
     for name, ratio in shown:
         size, ends = units.excess(ratio)
         how = longer if units.is_small_excess(ratio) else long
