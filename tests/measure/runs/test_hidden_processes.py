@@ -68,7 +68,8 @@ def traced(probe: str, namespaces: str) -> list[Any]:
     cpu_ns = (final.cpu_user_ns or 0) + (final.cpu_system_ns or 0)
     sampled_ns = max(each.cpu_ns for each in messages if isinstance(each, Sample))
     shares = [sampled_ns / cpu_ns, final.peak_pss_bytes, final.peak_processes, final.left_behind]
-    return [final.outcome, has_own_namespaces(messages), HIDDEN in missing(messages), *shares]
+    outcome = f"{final.outcome} {final.detail}".strip()
+    return [outcome, has_own_namespaces(messages), HIDDEN in missing(messages), *shares]
 
 
 @both_ways
