@@ -384,6 +384,7 @@ impl Shard {
     fn abandon_reply(&mut self, slot: Slot, now: u64) {
         let connection = &mut self.connections[slot];
         let reply = std::mem::take(&mut connection.reply);
+        connection.request.refusals = 0;
         if let Some((received, _)) = self.decoder.received_and_behind(&reply, now) {
             self.recorder.record.chunks += received;
         }

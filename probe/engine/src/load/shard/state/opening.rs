@@ -165,7 +165,6 @@ impl Shard {
         let connection = &mut self.connections[slot];
         connection.request.refusals += 1;
         if connection.request.refusals > most || self.decoder.streams() {
-            connection.request.refusals = 0;
             return self.lost(slot, now, ErrorKind::GoAway);
         }
         // It waits for another connection; its latency counts from its own instant.

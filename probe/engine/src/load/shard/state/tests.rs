@@ -369,6 +369,18 @@ fn a_request_is_refused_so_often_at_most() {
     assert_eq!(errors[ErrorKind::GoAway as usize], 1);
 }
 
+/// A request after one that was refused and then lost was not sent before: it counts as intended.
+#[test]
+fn refusals_are_those_of_one_request() {
+    let (mut shard, _) = shard(r#"{"kind": "closed"}"#);
+    shard.sending(0, now_ns());
+    shard.refused(0, now_ns());
+    shard.open_connections(now_ns(), &mut FakeIo::default()).unwrap();
+    assert!(sends(&shard.connected(0)));
+    shard.lost(0, now_ns(), ErrorKind::Timeout);
+    assert_eq!(shard.connections[0].request.refusals, 0);
+}
+
 /// A slot whose connection takes no more requests gets another at once; one whose connection came to nothing waits.
 #[test]
 fn a_slot_that_joins_no_connection() {
