@@ -128,6 +128,7 @@ def test_a_name_in_tls_that_is_not_the_address(certificates: Path) -> None:
     assert set(names) == {"localhost"}
 
 
+@pytest.mark.usefixtures("workplace")
 def test_targets_that_answer_differently_are_named() -> None:
     number = iter(range(10**9))
 
