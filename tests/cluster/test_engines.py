@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
 import signal
 import subprocess
 import threading
-import time
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from ringside.load import result, target
 from ringside.probe.protocol import LoadPlan, LoadRequest
 from tests.support.command_line import RINGSIDE, load_document, ringside
 from tests.support.loads import load_plan
-from tests.support.odd_server import secure, serving
+from tests.support.odd_server import OK, answering, secure, serving
 from tests.support.ray_cluster import RayCluster, started
 
 
@@ -52,6 +52,27 @@ def plan(text: str, **changed: Any) -> LoadPlan:
 
 def silent(text: str) -> None:
     del text
+
+
+@contextmanager
+def acting_when_loaded(act: Callable[[], object]) -> Iterator[str]:
+    """The URL of a server; `act` is called once when it has answered some requests."""
+    numbers, loaded = itertools.count(), threading.Event()
+
+    def reply(*_: bytes) -> bytes:
+        if next(numbers) == 100:
+            loaded.set()
+        return OK
+
+    def wait() -> None:
+        assert loaded.wait(300)
+        act()
+
+    with serving(answering(reply)) as port:
+        thread = threading.Thread(target=wait)
+        thread.start()
+        yield f"http://127.0.0.1:{port}/"
+        thread.join()
 
 
 @pytest.mark.integration
@@ -97,17 +118,13 @@ def test_engines_share_one_load_and_make_one_outcome(session: Session, http: str
 
 
 @pytest.mark.integration
-def test_a_signal_ends_the_load_and_all_report(session: Session, http: str) -> None:
-    def interrupt() -> None:
-        time.sleep(1.5)
-        os.kill(os.getpid(), signal.SIGINT)
-
-    with closing(Engines(session, session.nodes(), silent)) as engines:
-        thread = threading.Thread(target=interrupt)
-        thread.start()
-        load = LoadRequest(plan(f"{http}/", connections=2, duration_s=300.0))
+def test_a_signal_ends_the_load_and_all_report(session: Session) -> None:
+    with (
+        closing(Engines(session, session.nodes(), silent)) as engines,
+        acting_when_loaded(lambda: os.kill(os.getpid(), signal.SIGINT)) as url,
+    ):
+        load = LoadRequest(plan(url, connections=2, duration_s=300.0))
         whole = result.from_messages(engines.load(load))
-        thread.join()
     assert engines.interrupted
     assert whole.figures.outcome == "interrupted"
     assert [part.figures.outcome for part in engines.parts] == ["interrupted", "interrupted"]
@@ -120,12 +137,12 @@ def test_a_node_that_dies_leaves_no_figures_and_no_engine(
 ) -> None:
     dying = cluster.add("west")
     named = {node.name: node for node in session.nodes()}
-    with closing(Engines(session, [named["north"], named["west"]], silent)) as engines:
-        thread = threading.Timer(1.5, cluster.kill, [dying])
-        thread.start()
-        with pytest.raises(ClusterError, match=r"^west was lost .*there are no figures"):
-            engines.load(LoadRequest(plan(f"{http}/", connections=2, duration_s=300.0)))
-        thread.join()
+    with (
+        closing(Engines(session, [named["north"], named["west"]], silent)) as engines,
+        acting_when_loaded(lambda: cluster.kill(dying)) as url,
+        pytest.raises(ClusterError, match=r"^west was lost .*there are no figures"),
+    ):
+        engines.load(LoadRequest(plan(url, connections=2, duration_s=300.0)))
     # The other's engine has ended, or its node would be busy.
     with closing(Engines(session, [named["north"]], silent)) as engines:
         whole = result.from_messages(engines.load(LoadRequest(plan(f"{http}/", connections=1, requests=5))))
@@ -231,8 +248,8 @@ def test_certificates_are_sent_to_the_nodes(
         assert (load["requests"], load["errors"]) == (40, {})
         assert load["security"].startswith("TLSv1.3 ")
         assert [part["requests"] > 0 for part in load["engines"]] == [True, True]
-        # Without the file, nobody knows who signed the certificate.
-        refused = load_document(target, *from_cluster(where, "--requests", "40"), status=1)
+        # Without the file, nobody knows who signed the certificate. Ray grants each client 30 s to start.
+        refused = load_document(target, *from_cluster("auto", "--requests", "40"), status=1)
     assert set(refused["errors"]) == {"certificate"}
 
 
