@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import re
 import signal
 import subprocess
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +22,7 @@ from ringside.load import result, target
 from ringside.probe.protocol import LoadPlan, LoadRequest
 from tests.support.command_line import RINGSIDE, load_document, ringside
 from tests.support.loads import load_plan
-from tests.support.odd_server import OK, answering, secure, serving
+from tests.support.odd_server import secure, serving, when_loaded
 from tests.support.ray_cluster import RayCluster, started
 
 
@@ -52,27 +50,6 @@ def plan(text: str, **changed: Any) -> LoadPlan:
 
 def silent(text: str) -> None:
     del text
-
-
-@contextmanager
-def acting_when_loaded(act: Callable[[], object]) -> Iterator[str]:
-    """The URL of a server; `act` is called once when it has answered some requests."""
-    numbers, loaded = itertools.count(), threading.Event()
-
-    def reply(*_: bytes) -> bytes:
-        if next(numbers) == 100:
-            loaded.set()
-        return OK
-
-    def wait() -> None:
-        assert loaded.wait(300)
-        act()
-
-    with serving(answering(reply)) as port:
-        thread = threading.Thread(target=wait)
-        thread.start()
-        yield f"http://127.0.0.1:{port}/"
-        thread.join()
 
 
 @pytest.mark.integration
@@ -121,7 +98,7 @@ def test_engines_share_one_load_and_make_one_outcome(session: Session, http: str
 def test_a_signal_ends_the_load_and_all_report(session: Session) -> None:
     with (
         closing(Engines(session, session.nodes(), silent)) as engines,
-        acting_when_loaded(lambda: os.kill(os.getpid(), signal.SIGINT)) as url,
+        when_loaded(lambda: os.kill(os.getpid(), signal.SIGINT)) as url,
     ):
         load = LoadRequest(plan(url, connections=2, duration_s=300.0))
         whole = result.from_messages(engines.load(load))
@@ -139,7 +116,7 @@ def test_a_node_that_dies_leaves_no_figures_and_no_engine(
     named = {node.name: node for node in session.nodes()}
     with (
         closing(Engines(session, [named["north"], named["west"]], silent)) as engines,
-        acting_when_loaded(lambda: cluster.kill(dying)) as url,
+        when_loaded(lambda: cluster.kill(dying)) as url,
         pytest.raises(ClusterError, match=r"^west was lost .*there are no figures"),
     ):
         engines.load(LoadRequest(plan(url, connections=2, duration_s=300.0)))

@@ -28,7 +28,7 @@ from ringside.measure.runs.trials import free_port
 from ringside.render.text.command import command
 from ringside.store.database import single_run
 from tests.support.command_line import RINGSIDE, in_process, load_document
-from tests.support.odd_server import OK, requests, serving
+from tests.support.odd_server import OK, requests, serving, when_loaded
 
 LOAD = [*RINGSIDE, "load"]
 
@@ -218,40 +218,23 @@ def children(process: subprocess.Popen[Any]) -> list[str]:
     return Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
 
 
-def loading(process: subprocess.Popen[Any]) -> str | None:
-    """The probe of a process once it has open connections."""
-    for child in children(process):
-        descriptors = Path(f"/proc/{child}/fd")
-        try:
-            sockets = [link for link in descriptors.iterdir() if str(link.readlink()).startswith("socket:")]
-        except OSError:  # the check of the probe's version, which is short
-            continue
-        if len(sockets) >= 2:
-            return child
-    return None
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_ends_the_load_and_shows_it(http: str, number: signal.Signals) -> None:
-    process = subprocess.Popen(
-        [*LOAD, f"{http}/", "--duration", "60s", "--connections", "2"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    until = time.monotonic() + 30
-    while not (probe := loading(process)):
-        assert time.monotonic() < until
-        time.sleep(0.05)
-    # Some replies more.
-    time.sleep(0.3)
-    process.send_signal(number)
-    out, errors = process.communicate(timeout=30)
+def test_an_interrupt_ends_the_load_and_shows_it(workplace: Path, number: signal.Signals) -> None:
+    probes: list[str] = []
+
+    def interrupt() -> None:
+        probes.extend(children(process))
+        process.send_signal(number)
+
+    with when_loaded(interrupt) as url:
+        words = [*LOAD, url, "--duration", "60s", "--connections", "2"]
+        process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        out, errors = process.communicate(timeout=300)
     assert process.returncode == 130, errors
     assert "Interrupted: these are the figures until then." in out
     assert "Times in milliseconds" in out
     assert "Traceback" not in errors
-    assert not Path(f"/proc/{probe}").exists()
+    assert [Path(f"/proc/{probe}").exists() for probe in probes] == [False]
 
 
 def on_a_terminal(columns: int, interrupt_when: str, *arguments: str) -> tuple[str, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import socket
 import ssl
 import threading
@@ -59,6 +60,27 @@ def answering(reply: Callable[[bytes, bytes], bytes]) -> Callable[[socket.socket
             connection.sendall(reply(head, body))
 
     return handle
+
+
+@contextlib.contextmanager
+def when_loaded(act: Callable[[], object]) -> Iterator[str]:
+    """The URL of a server; `act` is called once when it has answered some requests."""
+    numbers, loaded = itertools.count(), threading.Event()
+
+    def reply(*_: bytes) -> bytes:
+        if next(numbers) == 100:
+            loaded.set()
+        return OK
+
+    def wait() -> None:
+        assert loaded.wait(300)
+        act()
+
+    with serving(answering(reply)) as port:
+        thread = threading.Thread(target=wait)
+        thread.start()
+        yield f"http://127.0.0.1:{port}/"
+        thread.join()
 
 
 def secure(certificates: Path) -> tuple[ssl.SSLContext, Callable[[socket.socket], None]]:

@@ -101,13 +101,10 @@ def test_a_clock_that_is_stepped_back(store: Store, monkeypatch: pytest.MonkeyPa
 # --- descriptors, memory, streams ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("most", [6, 12])
-def test_too_few_descriptors(place: Path, most: int) -> None:
-    done = shell(f"ulimit -n {most}; ringside run mine --blocks 2")
+def test_too_few_descriptors(place: Path) -> None:
+    done = shell("ulimit -n 6; ringside run mine --blocks 2")
     assert done.returncode == 2, done
-    assert (
-        done.stderr == f"ringside: only {most} files may be open at a time, and 64 are needed: ulimit -n 64\n"
-    )
+    assert done.stderr == "ringside: only 6 files may be open at a time, and 64 are needed: ulimit -n 64\n"
 
 
 def test_too_little_memory(place: Path) -> None:
@@ -126,11 +123,6 @@ def test_streams_that_are_closed_or_full(place: Path, closed: str) -> None:
     with closing(sqlite3.connect(".ringside/ringside.sqlite")) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         assert connection.execute("SELECT count(*) FROM trial").fetchone() == (2,)
-
-
-def test_output_that_cannot_be_written_is_an_error(place: Path) -> None:
-    done = shell("ringside list contenders > /dev/full")
-    assert (done.returncode, done.stderr) == (2, "ringside: stdout: No space left on device\n")
 
 
 @pytest.mark.integration
