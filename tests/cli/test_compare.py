@@ -240,14 +240,14 @@ def test_without_any_verdict_nothing_passes(obstacle: Obstacle, capsys: pytest.C
     ],
 )
 @pytest.mark.parametrize("metric", [HOP, RATE])
-def test_what_is_undecided_passes_and_is_said_where_it_may_be_beyond_the_gate(
+def test_an_undecided_ratio_passes_and_is_named_if_it_may_exceed_the_gate(
     gate: Any, ends: Any, is_said: bool, metric: Metric, capsys: pytest.CaptureFixture[str]
 ) -> None:
     low, high = ends if metric.smaller_is_better else (1 / ends[1], 1 / ends[0])
     subject, _, comparison = judged(1.0, Verdict.INCONCLUSIVE, metric)
     pair = (subject, metric, dataclasses.replace(comparison, ratio=Interval(1.0, low, high, 7)))
     assert gates.status([gate], [pair]) == 0
-    assert ("--fail-if lets pass: B over A (too close to call)" in capsys.readouterr().err) is is_said
+    assert ("--fail-if passed B over A (too close to call)" in capsys.readouterr().err) is is_said
     assert gates.status([gate, ("inconclusive", 0.0)], [pair]) == 1
 
 

@@ -87,8 +87,8 @@ _EXPLAINED = (Obstacle.FAILED_BLOCKS, Obstacle.SAME_VALUES, Obstacle.NO_STEADY_S
 def diagnose(
     run: RunFigures, modes: Mapping[Cell, tuple[float, float]], *, is_held: bool
 ) -> tuple[Diagnostic, ...]:
-    """All weak points of a run, those that concern verdicts first. `modes`: of `two_modes`. `is_held`: a
-    process is still at it."""
+    """All weak points of a run, those that concern verdicts first. `modes`: the result of `two_modes`.
+    `is_held`: a process still works on the run."""
     measured = [trial for trial in run.trials if trial.block > 0 and (trial.report or trial.loads)]
     # Where no cell could be measured, more blocks would not help.
     is_hopeless = bool(run.trials) and all(trial.outcome is Outcome.UNAVAILABLE for trial in run.trials)
@@ -133,7 +133,7 @@ def references(trials: Sequence[Trial]) -> dict[str, dict[int, float]]:
 
 
 def drifted(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
-    """`drift`: the machine's speed changed between blocks. Of several machines, the one whose speed changed
+    """`drift`: the machine's speed changed between blocks. For several machines: the one whose speed changed
     most."""
     by_machine: dict[str, list[Trial]] = {}
     for trial in trials:
@@ -145,8 +145,8 @@ def drifted(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
 
 
 def noisy_neighbour(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
-    """`noisy-neighbour`: others took CPU time that the programs should have had, or the host waited; and the
-    programs that used more CPUs than one, to which that matters most."""
+    """`noisy-neighbour`: other programs or guests took CPU time from the measured programs, or the host
+    waited. Names the programs that used several CPUs, which lose most."""
     reports = [trial.report for trial in trials if trial.report]
     watched = [each for each in reports if each.cpus]
     cpus = [cpu for each in watched for cpu in each.cpus]
@@ -192,9 +192,9 @@ def _blocks(run: RunFigures) -> Iterator[Diagnostic]:
 
 
 def _obstacles(run: RunFigures) -> Iterator[Diagnostic]:
-    """Pairs without a verdict whatever their intervals; `one-session`: pairs of the headline that differ
-    by no more than other builds or boots do. That some other metric than the headline was not
-    observed, as the memory of a program that ends at once, is no failure."""
+    """Pairs without a verdict whatever their intervals; `one-session`: pairs of the headline that differ by
+    no more than other builds or boots do. A metric other than the headline that was not observed, such as the
+    memory of a program that ends at once, is no failure."""
     subjects: dict[str, list[str]] = {}
     for comparison in (each for pairs in run.comparisons.values() for each in pairs.values()):
         names = (comparison.contender, comparison.baseline)

@@ -1,5 +1,5 @@
 """Which pairs are compared, what a run has decided, block by block, and how contenders rank. A run in
-progress and its analysis afterwards take the same blocks through the same looks, so they decide the same."""
+progress and its later analysis examine the same blocks at the same looks, so they decide the same."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class Observations:
 
     def percentile(self, metric: str, cell: Cell) -> MergedPercentile | None:
         """A high percentile of the requests of all blocks together. None if every block has twice the
-        requests that its own percentile needs: with fewer, it is low by 1 % or more."""
+        requests that its own percentile needs; with fewer, a block's percentile is too low by 1 % or more."""
         blocks, values = self._histograms.get((metric, cell), {}), self.values[cell].get(metric, {})
         if metric not in self._merged or not blocks or len(blocks) < len(values):
             return None

@@ -86,7 +86,7 @@ class FamilyStanding:
 def by_family(
     analysis: RunAnalysis, metric: Metric, point: Point, over: Point | None = None, by: str = "family"
 ) -> FamilyStanding | None:
-    """The standing of the families, or of the ways of sharing state; None where no contender of a known one
+    """The standing of the families, or of the ways of sharing state; None if no contender of a known family
     has a figure."""
     ranking = analysis.rankings.get((metric.name, point))
     if ranking is None:
@@ -158,7 +158,7 @@ class QuestionAnswer:
 
 
 def answer(questions: Iterable[Question], analyses: Sequence[RunAnalysis]) -> tuple[QuestionAnswer, ...]:
-    """The questions with what these runs say of them; of several runs of an experiment the last."""
+    """The questions with the answers of these runs; the last run counts if an experiment has several."""
     runs = {analysis.experiment.name: analysis for analysis in analyses}
     return tuple(
         QuestionAnswer(

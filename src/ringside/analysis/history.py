@@ -191,8 +191,9 @@ def _changes(contender: str, runs: Sequence[HistoryRun], values: Sequence[Interv
 
 
 def _confirmed(logs: Sequence[float]) -> list[LevelChange]:
-    """The changes that are large enough, and that the series showed without its last run, and the one before,
-    too: a history is looked at after each run, and each look may find a change where there is none."""
+    """The changes that are large enough and that the series already showed without its last run, and without
+    its last two: a history is examined after each run, and each examination may find a change where there is
+    none."""
     earlier = (
         [level_changes(logs[:-runs]) for runs in range(1, CONFIRMED_BY + 1)] if len(logs) > MIN_RUNS else []
     )

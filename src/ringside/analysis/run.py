@@ -22,7 +22,7 @@ from ringside.workloads import measurement as find_measurement
 
 class RunAnalysis(RunFigures):
     """A whole run. `sources`: texts of the contenders' files by hash; empty where nothing was stored with
-    them. `is_held`: a process is still at it, so that it was not cut off."""
+    them. `is_held`: a process still works on the run, so it was not cut off."""
 
     def __init__(
         self,
@@ -57,8 +57,8 @@ class RunAnalysis(RunFigures):
 
     @cached_property
     def comparisons(self) -> Mapping[tuple[str, Point], Comparisons]:
-        """With the ratio of means where a contender has two modes: no ratio of one block is typical then. Of
-        its verdicts a difference remains where that ratio shows it."""
+        """If a contender has two modes, no block's ratio is typical, so its ratios are of means. A difference
+        then stands only if that ratio shows it too."""
         found, modes, name = dict(super().comparisons), self.modes, self.headline.name
         for point in {cell.point for cell in modes}:
             found[name, point] = pairs = dict(found[name, point])

@@ -35,9 +35,9 @@ class CellChange:
 @dataclass(frozen=True, slots=True)
 class RunDiff:
     """The runs of both sides and all that they share. `machine`: by the name of a reference computation
-    (`computing`, `memory`), how much longer it took on the second side, a ratio; where one run has none, or
-    too few, there are no verdicts, and intervals leave the machine out. `margin`: ratios closer to 1 are
-    equivalent."""
+    (`computing`, `memory`), how much longer it took on the second side, a ratio; if a run has none, or too
+    few, there are no verdicts, and the intervals do not allow for the machine. `margin`: ratios closer to 1
+    are equivalent."""
 
     firsts: tuple[RunAnalysis, ...]
     seconds: tuple[RunAnalysis, ...]
@@ -138,7 +138,8 @@ def _ratio(
     machine: Sequence[Interval],
     family: int,
 ) -> Interval | None:
-    """Of one run a side by their blocks; of more by the runs' medians. None where one is not positive."""
+    """For one run a side, from their blocks; for several, from the runs' medians. None if a value is not
+    positive."""
     if len(after) + len(before) == 2:
         return unpaired.ratio(
             after[0], before[0], machine, family=family, between=unpaired.ASSUMED_BETWEEN_RUNS
@@ -150,7 +151,7 @@ def _ratio(
 
 
 def _level(runs: Sequence[RunAnalysis], cell: Cell, metric: Metric) -> Interval:
-    """The figure of a side: the run's, of several the median of theirs."""
+    """The figure of a side: its run's figure, or the median of several runs' figures."""
     figures = [run.cells[cell].metrics[metric.name] for run in runs]
     if len(figures) == 1:
         return figures[0]

@@ -24,7 +24,7 @@ _README = Path(__file__).with_name("new-README.md").read_text(encoding="utf-8")
 
 
 def languages() -> dict[str, list[Contender]]:
-    """The bundled contenders that can be copied by the name of their language, those that teach first."""
+    """The bundled contenders that can be copied, by language, those written to teach first."""
     by_language: dict[str, list[Contender]] = {}
     catalogue = Catalogue([own_folder()])
     for folder in catalogue.contender_names():

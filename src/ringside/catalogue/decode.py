@@ -24,7 +24,7 @@ Key = str | int
 
 # Names with less in common are not suggested: `perl` is not a misspelling of `erlang`.
 _NEAR = 0.65
-# An error lists up to so many known names; with more, it gives the way out alone.
+# An error lists up to this many known names; if there are more, it only says the way out.
 _MOST_NAMED = 40
 # What msgspec calls the types that a value may have.
 _WORDS = {
@@ -86,10 +86,8 @@ def read_toml(path: Path) -> TomlFile:
 
 
 def find_line(source: str, keys: Sequence[Key]) -> int:
-    """The line, counted from 1, where the statement begins that brings the value at `keys`, or the deepest
-    value on the way there.
-
-    tomllib keeps no positions. But a file that is cut off after a whole statement is TOML as well."""
+    """The line, counted from 1, of the statement that sets the value at `keys`, or the deepest value on the
+    way there. tomllib keeps no positions, but a file cut off after a whole statement is valid TOML too."""
     lines = source.split("\n")
     start, depth, line = 0, 0, 1
     for end in range(1, len(lines) + 1):

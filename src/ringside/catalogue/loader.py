@@ -36,7 +36,7 @@ def roots() -> list[Path]:
 
 
 class Catalogue:
-    """All that can be run. A file is read when it is asked for, once; a broken one hurts only its
+    """All that can be run. Each file is read once, when something needs it; a broken file hurts only its
     users."""
 
     def __init__(self, folders: Iterable[Path] | None = None, outside: Iterable[str] = ()) -> None:

@@ -63,5 +63,5 @@ def status(gates: Sequence[tuple[str, float]], judged: Sequence[Judged]) -> int:
             streams.say(f"{subject}: {metric.title} is {word} ({estimate - 1:+.1%}{by}){allowed}")
     if passed and not status:
         names = listed(list(dict.fromkeys(passed)))
-        streams.say(f"--fail-if lets pass: {names}; --fail-if inconclusive fails then")
+        streams.say(f"--fail-if passed {names}: add --fail-if inconclusive to fail instead")
     return status

@@ -77,7 +77,7 @@ def load(**options: Any) -> int:
             return _compare(settings, {"A": parsed[0], "B": other}, plans, seed)
         if settings.store:
             return _compare(settings, {"A": parsed[0]}, {"A": plan}, seed)
-        # Runs wait for a load from this machine. It does not wait itself: several may be what is wanted.
+        # Runs wait until a load from this machine ends. A load does not wait: users may want several at once.
         warning = "another ringside is measuring on this machine: the figures of both may suffer"
         with nullcontext() if settings.cluster else alone(partial(streams.say, warning), waits=False):
             return _load(settings, parsed, plan, warm_up)

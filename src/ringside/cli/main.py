@@ -64,8 +64,8 @@ def cli() -> None:
     ringside load http://127.0.0.1:8080/ --rate 1000
     ringside run showdown
 
-    Says which is faster, by how much, and how sure that is: of commands, of servers, and of concurrency
-    models, whose problems it runs on programs in many languages with evidence of their work."""
+    Says which program is faster, by how much, and how sure that is. Compares commands, servers and
+    concurrency runtimes, and checks that each program did its work."""
 
 
 def main() -> None:

@@ -183,7 +183,7 @@ def _whole(least: int, most: int) -> Callable[[str], int]:
 
 
 def _choose_form(context: click.Context, chosen: click.Parameter, is_chosen: bool) -> None:
-    """Flags choose the form of the output, of which one may be given: the value is its name, or None."""
+    """Flags choose the form of the output, at most one of them: the value is its name, or None."""
     other = context.params.setdefault("form", None)
     if is_chosen and other:
         raise click.UsageError(f"--{other} and {chosen.opts[0]} exclude each other: leave one out")

@@ -35,8 +35,8 @@ _SLOW_BLOCK_S, _CHANGE, _SILENCE_S = 2.0, 0.25, 10.0
 
 
 class LiveProgress(Listener):
-    """Shows what happens; where it is `quiet`, on the live line alone, but for slow commands where `paces`.
-    Redraws at the ends of trials and once a second, no more often: a measurement should be alone."""
+    """Shows what happens. With `quiet`, only on the live line, except slow commands with `paces`. Redraws at
+    the end of each trial and once a second, no more often, so as not to disturb the measurement."""
 
     def __init__(self, console: Console, *, quiet: bool = False, paces: bool = False) -> None:
         self._console = console

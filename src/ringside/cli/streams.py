@@ -1,5 +1,5 @@
-"""Standard streams that are closed, full, or whose reader went away, as `head` does, which is no error. And
-files that take the place of stdout."""
+"""Standard streams that are closed or full, or whose reader has ended, as `head` does (no error). Also files
+that take the place of stdout."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def make_safe() -> None:
     if sys.stdout is None:
         sys.stdout = os.fdopen(1, "w", closefd=False, encoding="utf-8")
     elif sys.stdout is sys.__stdout__ and isinstance(sys.stdout, io.TextIOWrapper):
-        # What the encoding lacks is no reason to fail: a box, or in UTF-8 a file's name that is no text.
+        # Characters that the encoding lacks are replaced: box lines, or in UTF-8 the bytes of a file's name.
         is_unicode = codecs.lookup(sys.stdout.encoding).name.startswith("utf")
         sys.stdout.reconfigure(errors="backslashreplace" if is_unicode else "replace")
     if sys.stderr is None or sys.stderr is sys.__stderr__:
@@ -57,7 +57,7 @@ def make_safe() -> None:
 
 @contextmanager
 def output() -> Iterator[None]:
-    """Drop the rest of what is printed inside where the reader of stdout goes away; the command goes on."""
+    """If the reader of stdout ends, drop what the block still prints; the command goes on."""
     try:
         yield
         sys.stdout.flush()

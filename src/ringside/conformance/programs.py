@@ -16,8 +16,8 @@ from ringside.workloads.base import HOLD, REPEATS
 
 # How long a program that should wait is watched.
 _WATCH_S = 0.3
-# Levels of a factor with which a phase grows. After a phase of _SEEN_NS, or a program of _MOST_BYTES, no
-# larger level is tried. No stall explains _UNSEEN_NS outside a phase that are _UNSEEN_TIMES its length.
+# Levels of the factor that a phase grows with. After a phase of _SEEN_NS, or a program of _MOST_BYTES, no
+# larger level is tried. No stall explains time outside a phase of _UNSEEN_NS and _UNSEEN_TIMES its length.
 _GROWING = (10, 1000, 10_000, 100_000, 1_000_000)
 _SEEN_NS, _MOST_BYTES = 200_000_000, 200_000_000
 _UNSEEN_NS, _UNSEEN_TIMES = 200_000_000, 10

@@ -36,13 +36,13 @@ _READY_S, _END_S = 60.0, 2.0
 # A host may stall, so answers later than the contract allows are awaited until here.
 _PATIENT_END_S = 10.0
 _CONNECTIONS, _QUICK_CONNECTIONS, _OPEN_AT_END = 1000, 100, 100
-# What the backlog of a server holds that serves one connection at a time, besides that one.
+# How many connections wait in the backlog of a server that serves one at a time.
 _WAITING = 127
 # An answer that takes so long was computed.
 _WHILE_NS = 100_000_000
 # How long a client sends that never reads, where the server reads on.
 _UNREAD_S = 2.0
-# Kept for all but the clients that are connected at one time; and as many clients as any server gets.
+# Descriptors kept for everything but the connected clients; and the most clients that a server gets.
 _OTHER_FILES = 100
 _LEAST_FILES = _OTHER_FILES + _WAITING + 1
 _BAD_PORTS = ("port=abc", "port=65536", "port=", "port=-1")

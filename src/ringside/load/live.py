@@ -146,13 +146,13 @@ def pack(fields: list[str], width: int) -> list[str]:
 
 @dataclass(eq=False)
 class Watch:
-    """Keeps the progress of a load, and gives it up once a condition holds for what it showed so far. It is
-    judged each second; a percentile once enough requests lie beyond it."""
+    """Keeps the progress of a load, and ends the load once a condition holds for the progress so far.
+    Conditions are checked each second, percentiles only once enough requests lie beyond them."""
 
     conditions: Sequence[Threshold]
     give_up: Callable[[], None]
     forward: Callable[[EngineMessage], None]
-    # Why the load was given up; empty where it was not.
+    # Why the load was ended early; empty if it was not.
     reason: str = ""
     intervals: list[LoadProgress] = field(default_factory=list)
     _total: Counter[str] = field(default_factory=Counter)

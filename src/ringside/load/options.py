@@ -21,7 +21,7 @@ from ringside.model.design import DEFAULT_MARGIN
 
 # A method or the name of a header (RFC 9110, section 5.6.2).
 _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
-# The largest body that stands in a plan itself. A file of more than the second is named by its path instead.
+# The largest body that a plan holds. A file larger than the second is sent by its path instead.
 MAX_BODY_BYTES = 100 << 20
 _SMALL_BODY_BYTES = 1 << 20
 

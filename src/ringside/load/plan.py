@@ -1,5 +1,5 @@
-"""How the options of `ringside load` are held against each other and against the target, and the plan for the
-probe that they ask for."""
+"""Checks the options of `ringside load` against each other and the target, and makes the probe's plan from
+them."""
 
 from __future__ import annotations
 

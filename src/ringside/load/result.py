@@ -82,7 +82,7 @@ class LoadResult:
 
     @property
     def is_refused(self) -> bool:
-        """Whether every connection failed as no server listens, is trusted, or is reached by the proxy."""
+        """Whether every connection failed: no server listens or is trusted, or the proxy reaches none."""
         is_one = set(self.figures.errors) in ({"connect-refused"}, {"certificate"}, {"proxy"})
         return is_one and not self.figures.connections.get("opened")
 
@@ -100,9 +100,9 @@ class LoadResult:
 
     @property
     def ceased(self) -> str:
-        """That nothing came back as expected from some moment until the end, although it did before; empty
-        where it did until the end. A pause counts once it is longer than three times the longest before, and
-        at once where the server is gone: no connection is left, and others are refused."""
+        """A sentence if nothing came back as expected from some moment until the end, although it did before;
+        else empty. A pause counts once it is longer than three times the longest before, and at once where
+        the server is gone: no connection is left, and others are refused."""
         figures = self.figures
         # What is still waited for after the end says nothing of the time before.
         seconds = figures.series[: figures.duration_ns // 1_000_000_000 + 1]

@@ -21,7 +21,6 @@ from ringside.text import nearest, one_line
 
 _OPERATORS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 _WORDS = {"<": "below", "<=": "at or below", ">": "above", ">=": "at or above"}
-# What holds where a condition does not.
 _OPPOSITES = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 _CONDITION = re.compile(r"\s*(?P<figure>[^<>=\s]*)\s*(?P<operator>[<>]=?)\s*(?P<limit>[^<>=]*?)\s*")
 _PERCENTILE = re.compile(r"p([5-9]\d(?:\.\d{1,2})?)")

@@ -32,7 +32,7 @@ _NO_TEXT = re.compile("[\ud800-\udfff]")  # What Python makes of bytes that are 
 # Names another file for the lock. Runs with different lock files do not wait for each other, which is right
 # where each run has CPUs of its own.
 LOCK_VARIABLE = "RINGSIDE_LOCK"
-# Not TMPDIR, which desktop sessions and cron set differently: all processes of a user need the same file.
+# Not TMPDIR: desktop sessions and cron set it differently, and all processes of a user need the same file.
 _LOCK_FOLDER = Path("/tmp")
 _NO_TURBO = "/sys/devices/system/cpu/intel_pstate/no_turbo"
 

@@ -28,7 +28,7 @@ from ringside.serve.source import Source, Worker
 from ringside.store import Store
 from ringside.store.database import runs_of, single_run, suite_of
 
-# Pixels of a plot of a comparison, of which two stand side by side on a wide screen.
+# The width of a comparison's plot in pixels; a wide screen shows two side by side.
 _WIDTH = 620
 _A_YEAR = "public, max-age=31536000, immutable"
 

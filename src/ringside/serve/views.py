@@ -49,7 +49,7 @@ class Filter:
 
 
 def _time_left(store: Store, run: RunSummary) -> str:
-    """`about 4 min left`, at most, of a run in progress; empty where nothing tells it."""
+    """`about 4 min left` for a run in progress, an upper bound; empty if it is not known."""
     try:
         plan = read_plan(store.run(run.id))
     except RingsideError:
@@ -64,11 +64,11 @@ def _time_left(store: Store, run: RunSummary) -> str:
 
 # Of more runs the latest: each has to be analysed once.
 MAX_RUNS = 50
-# Runs whose figures are kept, a few kilobytes each, and reports, some megabytes each.
+# How many runs keep their figures, some kilobytes each, and their reports, some megabytes each.
 _KEPT_FIGURES = 500
 _KEPT_REPORTS = 6
 
-# The list of runs waits so long for answers that are not known yet; the next look has more of them.
+# The list of runs waits this long for answers that are not ready; the next request finds more of them.
 _PATIENCE_S = 1.0
 
 Value = TypeVar("Value")
@@ -86,10 +86,9 @@ class Views:
         self._reports: dict[Hashable, bytes] = {}
 
     def run_list(self, store: Store, chosen: Filter) -> dict[str, Any]:
-        """What the template of the list shows: the latest 200 runs that fit, with their states and what they
-        show, as far as it can be told soon, or how long they go on; and the two runs with which a comparison
-        begins, the latest of which there is an earlier one of its experiment, and that one. Raises
-        StoreError."""
+        """The template's values for the list: the latest 200 runs that fit, each with its state, and its
+        answer (if it is known soon) or the time left. Also the two runs that the comparison form starts with:
+        the latest run with an earlier run of its experiment, and that earlier run. Raises StoreError."""
         states = {run: store.state(run.id, run.ended_at) for run in reversed(store.summaries())}
         fitting = [run for run, state in states.items() if chosen.fits(run, state)]
         shown = fitting[:_PER_PAGE]
@@ -173,8 +172,7 @@ class Views:
 
 
 def _kept(values: dict[Hashable, Value], most: int, key: Hashable, make: Callable[[], Value]) -> Value:
-    """The value of a key, made where it is missing; `values` keeps those that were made last, at most so
-    many."""
+    """The value of a key, made if it is missing; `values` keeps the latest ones, up to a limit."""
     if key not in values:
         values[key] = make()
         if len(values) > most:

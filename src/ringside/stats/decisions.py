@@ -153,8 +153,8 @@ def has_no_resolution(log_ratios: Mapping[int, float]) -> bool:
 # All sign vectors of 14 blocks, whose first sign is +1: one and its opposite give the same statistics. Later
 # blocks have random signs.
 _EXACT = 14
-# Blocks with a sign of their own. Beyond, neighbours share one: 2 of them up to twice as many blocks, 4 up to
-# four times, which keeps symmetry and costs little power.
+# This many blocks have a sign each. In longer runs neighbours share one: 2 blocks up to twice as many, 4 up
+# to four times as many. This keeps the symmetry and costs little power.
 _SINGLE = 256
 # A statistic is reached by one that differs from it by rounding only.
 _ROUNDING = 1e-6
@@ -165,10 +165,10 @@ _CHUNK = 1024
 
 
 class JointTest(Generic[Pair]):
-    """Hypotheses that share an error rate over all looks. The same sign vectors serve at every look, and one
-    that would have led to a claim at an earlier look counts at each later one: so looks spend only what their
-    dependence leaves, and the share of sign vectors that lead to a claim at any look is at most the level of
-    the last. A rejected hypothesis leaves, and frees what it alone had spent."""
+    """Hypotheses that share an error rate over all looks. Every look uses the same sign vectors. A vector
+    that would have led to a claim at one look counts at each later one. So the share of vectors that lead to
+    a claim at any look is at most the level of the last look. A rejected hypothesis is tested no more, which
+    frees the error rate that it alone had spent."""
 
     def __init__(self) -> None:
         self._spent: dict[Pair, np.ndarray] = {}
@@ -179,10 +179,10 @@ class JointTest(Generic[Pair]):
         most `level`. `statistics` has a row for each hypothesis and a column for each sign vector, the first
         of which was observed; this method overwrites them.
 
-        Hypotheses are tested in the order of their statistics, the largest first. For each, a sign vector
-        counts if it makes the statistic of this hypothesis, or of one that follows, at least as large as the
-        observed one, or if it made one of them large enough at an earlier look. The p-value is the share of
-        these vectors, but no smaller than the p-value before it."""
+        Hypotheses are tested in the order of their statistics, the largest first. A sign vector counts for a
+        hypothesis if it makes its statistic, or that of a later one, at least as large as the observed one,
+        or did so at an earlier look. The p-value is the share of these vectors, but no smaller than the
+        p-value before it."""
         import numpy as np
 
         vectors = statistics.shape[1]
@@ -242,9 +242,9 @@ def matrix(log_ratios: Mapping[Pair, Mapping[int, float]], blocks: Sequence[int]
 
 def two_sided(differences: np.ndarray) -> np.ndarray:
     """By pair and sign vector, |Σ s| / sqrt(Σ s²) of the scores s (`_scores`), which lies between 0 and the
-    square root of the number of blocks. Where all blocks of a pair agree on the direction and their median
-    ratio is at least `CLEAR_RATIO`, it is that root or more, the larger the smallest |d|, but less than the
-    root of one more block: otherwise unequal amounts would make an obvious difference look small. Pairs that
+    square root of the number of blocks. If all blocks of a pair agree on the direction and their median ratio
+    is at least `CLEAR_RATIO`, the statistic is between that root and the root for one more block, and grows
+    with the smallest |d|. Otherwise unequal amounts would make an obvious difference look small. Pairs that
     differ only by noise seldom agree so much in every block."""
     import numpy as np
 
@@ -297,8 +297,8 @@ def _ranked(differences: np.ndarray) -> np.ndarray:
 
 
 def _flipped(scores: np.ndarray) -> np.ndarray:
-    """The sums of each column, as a row, under each sign vector: what follows compares pairs under each of
-    many vectors, and is fastest along these."""
+    """The sum of each column under each sign vector, a row for each column: callers compare pairs vector by
+    vector, which is fastest along rows."""
     import numpy as np
 
     starts = group_starts(len(scores))
@@ -323,9 +323,9 @@ def group_starts(blocks: int) -> list[int]:
 
 @lru_cache(maxsize=32)
 def sign_vectors(count: int) -> np.ndarray:
-    """Sign vectors of so many blocks or groups of them, a row of bytes each, the first all +1. Up to 14 all
-    are listed, and of more the first 14 of each; the vectors of fewer blocks are, one after the other and
-    repeated, the beginnings of those of more."""
+    """Sign vectors for this many blocks or groups, a row of bytes each, the first all +1. Up to 14 signs, all
+    vectors are listed. Beyond, the first 14 signs of each are. Vectors for fewer blocks, in order and
+    repeated, are the beginnings of those for more."""
     import numpy as np
 
     vectors = np.arange(2 ** (min(count, _EXACT) - 1))

@@ -42,8 +42,8 @@ class Factor(Declared, frozen=True):
     words: tuple[str, ...] = ()
     # Levels besides the default that every conforming program supports.
     plain: tuple[Level, ...] = ()
-    # A level in words, with `{}` for it: one text for all, or texts by level and `other`; an empty one for a
-    # level that is not worth a word.
+    # A level in words, `{}` standing for it: one text for all levels, or texts by level and `other`. A level
+    # with an empty text is not mentioned.
     phrase: str | Mapping[str, str] = {}
 
     def say(self, level: Level) -> str:
@@ -119,7 +119,7 @@ HOLD = "hold"
 
 class Slope(Declared, frozen=True):
     """The growth of a metric per unit of a factor. The metric does not depend on the factors of
-    `regardless_of`. `is_own`: of a program's own memory, of which each unit takes some."""
+    `regardless_of`. `is_own`: the metric is memory of the program itself, and each unit must take some."""
 
     name: str
     unit: Unit
@@ -171,8 +171,8 @@ class OverRate(Declared, frozen=True):
 
 class ScalingLaw(Declared, frozen=True):
     """How a metric should change over a factor: over `cores` by the Universal Scalability Law, over the
-    `size` of the work by a power. Points that differ in `over` alone, and in factors of `regardless_of`, on
-    which the metric does not depend, make one fit."""
+    `size` of the work by a power. One fit takes the points that differ only in `over` and in the factors of
+    `regardless_of`, on which the metric does not depend."""
 
     over: str
     metric: str
@@ -327,7 +327,8 @@ class Measurement(ABC):
         return trial.loads
 
     def expects_warning(self, trial: Trial, code: str) -> bool:
-        """Whether a warning of the load engine is part of the plan of a trial, and weakens nothing."""
+        """Whether a trial provokes this warning of the load engine on purpose, so that it weakens no
+        figure."""
         # The experiment chose how much is asked; blocks repeat it.
         return code == "short-run"
 
@@ -384,8 +385,8 @@ class Workload(Measurement):
         raise UsageError(f"the workload `{self.name}` has no factor `{name}`; {hint}")
 
     def label(self, point: Point, factors: Collection[str]) -> str:
-        """These factors of a point in words, `400 units, 300 messages`, without defaults that go without
-        saying where others are left."""
+        """These factors of a point in words, `400 units, 300 messages`; defaults are left out unless nothing
+        else remains."""
         levels = point.as_dict()
         known = [each for each in self.factors if each.name in factors and each.name in levels]
         special = [
@@ -403,8 +404,8 @@ class Workload(Measurement):
         """Raise UsageError for a point whose levels do not go together."""
 
     def missing(self, offered: Collection[str], point: Point, headline: str) -> str | None:
-        """What a contender lacks to be measured at this point for that metric, of the capabilities that it
-        offers; None where it lacks nothing."""
+        """Why a contender with these capabilities cannot be measured at this point for that metric; None if
+        it can."""
         levels = point.as_dict()
         for capability in self.capabilities:
             if capability.name in offered:
@@ -449,8 +450,8 @@ class Workload(Measurement):
         return {}
 
     def awaits(self, point: Point) -> tuple[str, ...]:
-        """The names that the contender waits for by `::await`, each once. Where `hold` is a capability, only
-        those that offer it wait, and get `hold=1`."""
+        """The names that the contender waits for by `::await`, each once. If `hold` is a capability, only
+        contenders that offer it wait, and they get `hold=1`."""
         return self.awaited
 
     @abstractmethod
@@ -463,8 +464,8 @@ class Workload(Measurement):
         times, which the probe does not know beforehand."""
 
     def least_ns(self, point: Point, input_bytes: int | None) -> Mapping[str, float]:
-        """What phases take at least on any machine, by name: so many cycles of a CPU of 8 GHz. `input_bytes`:
-        the size of the program's input, where it has one."""
+        """The least time of each phase on any machine, by name: a number of cycles of an 8 GHz CPU.
+        `input_bytes`: the size of the program's input, where it has one."""
         return {}
 
     def output_bytes(self, point: Point) -> int:
@@ -481,8 +482,8 @@ class Workload(Measurement):
         return bool(self.repeated_phase) and is_same and point.as_dict().get(REPEATS.name) == AUTO
 
     def rehearsal(self, point: Point) -> Point:
-        """The point at which a contender is run before the first block of an experiment whose smallest point
-        is this one: all code has run then, and long work need not."""
+        """The point of the rehearsal before the first block, for an experiment whose smallest point is this
+        one: enough to run all code, without long work."""
         return point.but(
             **{
                 factor: level

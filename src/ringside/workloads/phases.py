@@ -16,11 +16,10 @@ _SHARE, _SLACK_NS = 0.02, 1_000_000
 # ended: it can be shorter than the time between its lines. Where a runtime writes a line late, the next phase
 # is longer than the time since that line.
 _SHORTER_NS, _LONGER_NS, _BETWEEN_ENDS_NS = 10_000_000, 50_000_000, 50_000_000
-# A cycle of a CPU of 8 GHz, which is faster than any that is sold: what takes so many cycles takes so long
-# anywhere, and nothing takes less than one.
+# A cycle of an 8 GHz CPU, which is faster than any on sale: a lower bound on the time of each cycle anywhere.
 CYCLE_NS = 0.125
-# The most time that waits for a CPU explain, unless the program is seen to have had none for longer. However
-# busy the host is, a phase must have half of the time.
+# Waits for a CPU explain at most this much time, unless the program visibly had no CPU for longer. However
+# busy the host is, a phase must account for half of the time.
 _WAITED_NS, _WAITED_SHARE = 50_000_000, 0.5
 # So many repeats of a phase may end in a stall of the host, which does not change their median.
 _STALLED_SHARE = 0.1
@@ -55,12 +54,12 @@ def phase_contradictions(
     waited_ns: int | None = None,
     idle_ns: int = 0,
 ) -> Iterator[str]:
-    """The contradictions in a program's phases. `lines`: in the order in which they were read; `waited_ns`:
-    how long threads waited for a CPU in the whole trial, None where nobody knows; `idle_ns`: how long the
-    program had none, by its CPU time."""
+    """The contradictions in a program's phases. `lines`: as they were read, in order. `waited_ns`: how long
+    threads waited for a CPU in the whole trial, None if unknown. `idle_ns`: how long the program had no CPU,
+    by its CPU time."""
     seen: dict[str, Phase] = {}
-    # By name, how long after its end the last of these phases may have been printed, or its line been read,
-    # where nothing else lies between it and its anchor.
+    # By name, how late the line of the latest phase may have been printed or read, if nothing else lies
+    # between the phase and its anchor.
     late_ns: dict[str, int] = {}
     # By name, the contradictions of repeats that a stall of the host would explain.
     stalled: dict[str, list[str]] = {}

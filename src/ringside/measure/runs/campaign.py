@@ -1,5 +1,5 @@
-"""Several runs, one after another: what is left of runs in the store, where they can go on as they began, and
-new runs of experiments."""
+"""Several runs, one after another: the rest of runs in the store that can go on as they began, and new runs
+of experiments."""
 
 from __future__ import annotations
 

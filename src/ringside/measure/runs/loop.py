@@ -31,9 +31,9 @@ _HOPELESS = frozenset(
 )
 MAX_HOPELESS = 2
 MAX_PROBE_FAILURES = 2
-# As many repeats as show a steady state, if they take no more than so many times the least; more of a program
-# that gets faster, or of one repeat alone: with few it would be compared while it compiles. One that is still
-# warming up gets so many times as many, up to a time of its own.
+# Enough repeats to show a steady state, if they take at most this many times the least time. A program that
+# gets faster, or did one repeat only, gets more: with few repeats it would be compared while it compiles. One
+# that is still warming up gets this many times as many, up to a limit of its own.
 _STEADY_TIMES = 5
 _WARM_TIMES = 100
 _WARMING_UP_TIMES, _MORE = 20, 3
@@ -41,7 +41,7 @@ _WARMING_UP_TIMES, _MORE = 20, 3
 _FALLS_TO = 0.95
 # So many more repeats, since later trials may be faster than the one that was timed.
 _RESERVE = 1.2
-# The more repeats a runtime gets, the less each takes: their number is corrected so often, until this close.
+# The more repeats a runtime gets, the faster each is: correct the number this often, until it is this close.
 _TRIES = 5
 _CLOSE = 1.1
 
@@ -84,9 +84,9 @@ def blocks(
     """`count` blocks, counted from 1, of the cells that are needed when each begins. In each the points come
     in a random order, and so do the contenders of a point, one after the other: drift affects them alike. The
     one that comes first at a point came last before: if it slows its successor, it slows itself as often as
-    any other. So each block starts with the previous block's last point. Which of two contenders begins is
-    drawn for each two blocks: else they alternate, in step with whatever happens at every fourth trial. The
-    same seed gives the same order. Where nothing `is_drawn`, all of them come as they are given."""
+    any other. So each block starts with the previous block's last point. For two contenders, the first is
+    drawn anew for each two blocks: otherwise they would alternate in step with what happens at every fourth
+    trial. The same seed gives the same order. Unless the order `is_drawn`, it is the given one."""
     if not is_drawn:
         cells = [Cell(name, point) for point in points for name in contenders]
         yield from (Block(index, tuple(cells)) for index in range(1, count + 1))
@@ -262,8 +262,8 @@ class RunLoop(ABC):
             return True
 
     def _calibrate(self, workload: Workload) -> None:
-        """Have the plan say how often each cell's program does its work in one process, so that what is
-        measured of a trial takes long enough: as trials show. That of a run that goes on says it already."""
+        """Set in the plan how often each cell's program repeats its work in one process, by trials before the
+        first block, so that trials are long enough. The plan of a resumed run has it already."""
         plan = read_plan(self.run)
         if plan.repeats:
             return

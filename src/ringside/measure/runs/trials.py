@@ -48,9 +48,9 @@ _MEMORY_SHARE = 0.75
 LOOPBACK = "127.0.0.1"
 # The variable that only makes the environment's size vary.
 PADDING = "RINGSIDE_PADDING"
-# A process of its own, which the probe adopts, waits until the port is listened on, reports that, and ends;
-# the server itself takes this program's place, so that nothing else is measured. A connection as a test
-# would be one that the server has to answer.
+# A separate process, which the probe adopts, waits until something listens on the port, reports it, and ends.
+# The server takes this program's place, so nothing else is measured. Trying to connect instead would give the
+# server a connection to answer.
 _LAUNCHER = Path(__file__).with_name("launcher.sh").read_text(encoding="utf-8")
 
 

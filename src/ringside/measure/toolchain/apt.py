@@ -51,7 +51,7 @@ def packages_of(runtime: Runtime) -> tuple[Package, ...]:
 
 def newer_release(package: str, minimum: str) -> str:
     """The release with the oldest version of a package that is not below `minimum`; empty where no release
-    has one that is below it, or none has another. Versions are those of upstream."""
+    has one that is below it, or none has another. Versions are upstream versions."""
 
     def is_new_enough(version: str) -> bool:
         upstream = version_of(version.rpartition(":")[2])

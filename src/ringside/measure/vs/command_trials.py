@@ -200,9 +200,10 @@ class CommandTrials(TrialMaker):
             raise first
 
     def trial(self, block: int, position: int, cell: Cell, *, first: bool) -> Trial:
-        """One execution, samples apart, of what has not failed yet; after another `--setup` where that has
-        other levels than it had last, as it may leave one state, such as a branch that is checked out. Raises
-        CommandFailedError where too little is left to compare, UsageError where it could not be started."""
+        """One execution of a command that has not failed yet. If the levels of its `--setup` differ from last
+        time, that runs again first, because its state may be exclusive, such as a branch that is checked out.
+        Raises CommandFailedError where too little is left to compare, UsageError where it could not be
+        started."""
         if cell not in self._failed and self._hook_line("setup", cell) != self._last_setup:
             self._warm_up(cell)
         if cell not in self._failed:

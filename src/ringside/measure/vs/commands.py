@@ -44,8 +44,8 @@ _LOOK_BYTES = 256
 
 # Quoted parts of a line, as far as they hide words of bash.
 _QUOTED = re.compile(r"\\.|'[^']*'|\"(?:\\.|[^\"\\])*\"", re.DOTALL)
-# What a shell and `shlex` read alike: blanks, letters and signs that mean nothing to a shell, `{}` and
-# `{name}`, quotes without expansions. A `#` or `~` means something only where a word begins.
+# Text that a shell and `shlex` read alike: blanks, letters and signs without a meaning to a shell, `{}` and
+# `{name}`, quotes without expansions. A `#` or `~` has a meaning only at the start of a word.
 _PLAIN = re.compile(
     r"(?:[ \t]+|[\w./,:@%+=^\x80-\U0010ffff-]+|\{\w*\}|\\[^\n]|'[^']*'|\"(?:[^\"\\$`]|\\[\"\\])*\""
     r"|(?<=[^ \t])[#~])*"
@@ -196,8 +196,8 @@ def _check(command: Command, points: Sequence[Point]) -> None:
 
 
 def notes(commands: Sequence[Command], points: Sequence[Point]) -> list[str]:
-    """What is to be said of commands before they are executed: their preparations differ; a shell executes
-    them, although none was asked for; they look like bash where sh is another shell."""
+    """Notes on commands before they are executed: their preparations differ, a shell executes them although
+    none was asked for, or they look like bash and sh is another shell."""
     reasons: dict[str, str] = {}
     bashisms: dict[str, str] = {}
     for command in commands:

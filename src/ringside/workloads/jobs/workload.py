@@ -42,7 +42,7 @@ def order(jobs: int, kind: str, rounds: int, seed: int, repeats: int = 1) -> int
 TIMES_ALONE = 5
 
 
-# A round is a multiplication and a remainder of it, each of which waits for the one before.
+# A round multiplies and takes a remainder; each round needs the result of the previous one.
 _CYCLES_PER_ROUND = 2
 # Each span is a protocol line; a trial may have two thousand.
 _MAX_TRACED_JOBS = 1900
@@ -99,8 +99,8 @@ class Jobs(Workload):
         return {"makespan": jobs * CYCLE_NS}
 
     def refute(self, trial: Trial, seed: int) -> None:
-        """Raise ValueError where jobs alone are missing, or gaps are too short: n beats leave n gaps, whose
-        longest is at least their mean."""
+        """Raise ValueError if phases of jobs that run alone are missing, or if the longest gap is too short:
+        n beats leave n gaps, and the longest is at least their mean."""
         alone = len(trial.phases.get("alone", ()))
         if trial.cell.point["kind"] == "cpu" and alone != TIMES_ALONE:
             raise ValueError(f"{count(alone, 'line')} ::phase name=alone instead of {TIMES_ALONE}")
@@ -137,7 +137,7 @@ class Jobs(Workload):
         return share, f"the jobs' sleep is all but {significant(share * 100, 2)} % of the time"
 
     def diagnostics(self, trials: Sequence[Trial]) -> list[Diagnostic]:
-        """Contenders whose makespan is less than the least that a job alone allows."""
+        """Contenders with a makespan below the least one, computed from a job that runs alone."""
         over_ideal = self.medians(trials, lambda figures: figures.get("over_ideal"))
         below = dict.fromkeys(cell.contender for cell, ratio in over_ideal.items() if ratio < _MIN_OVER_IDEAL)
         if not below:
@@ -148,8 +148,8 @@ class Jobs(Workload):
 
 
 def _ideal_s(point: Point, figures: Mapping[str, float]) -> float | None:
-    """The least makespan: turns of sleeping jobs on all workers; of computing jobs on all cores, or workers
-    where there are fewer. None where jobs do nothing."""
+    """The least makespan: sleeping jobs take turns on all workers, computing jobs on all cores (or workers,
+    if there are fewer). None if jobs do nothing."""
     jobs, cores = int(point["jobs"]), int(point["cores"])
     if point["kind"] == "sleep":
         return math.ceil(jobs / workers(point)) * int(point["duration_ms"]) / 1000
