@@ -14,8 +14,7 @@ from ringside.analysis.run import RunAnalysis
 from ringside.errors import ProbeError
 from ringside.load import versus
 from ringside.load.versus import LOAD, POINT, TargetTrials, load_message
-from ringside.measure.runs.events import Listener
-from ringside.measure.runs.loop import BlockLoop, StoppingRule
+from ringside.measure.runs.loop import BlockLoop, Listener, StoppingRule
 from ringside.model.design import DEFAULT_MARGIN, Cell, Experiment
 from ringside.model.results import Obstacle, Outcome, Trial, Verdict
 from ringside.probe import protocol as ipc

@@ -10,8 +10,8 @@ from ringside.catalogue.loader import Catalogue
 from ringside.measure.host import Capacity, Executor
 from ringside.measure.runs import plan
 from ringside.measure.runs.campaign import Campaign, LocalCampaign, Task
-from ringside.measure.runs.events import Listener
 from ringside.measure.runs.inputs import Inputs
+from ringside.measure.runs.loop import Listener
 from ringside.measure.runs.plan import Prepared, check, contenders_of, prepare
 from ringside.measure.toolchain.builds import Toolchain
 from ringside.model.catalogue import Contender

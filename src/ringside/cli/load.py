@@ -31,7 +31,7 @@ from ringside.load.options import LoadSettings
 from ringside.load.result import LoadResult
 from ringside.load.target import Target
 from ringside.measure.host import alone
-from ringside.measure.runs.events import Listener
+from ringside.measure.runs.loop import Listener
 from ringside.probe.process import Probe, find_probe, program_for
 from ringside.probe.protocol import EngineMessage, EngineWarning, LatencySummary, LoadPlan, LoadRequest
 from ringside.render.text import paired

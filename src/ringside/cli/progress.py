@@ -11,8 +11,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from ringside.measure.runs.events import Listener
-from ringside.measure.runs.loop import StoppingRule
+from ringside.measure.runs.loop import Listener, StoppingRule
 from ringside.model.catalogue import Contender, Ready, Unavailable
 from ringside.model.design import Cell
 from ringside.model.results import Outcome, Run, Trial

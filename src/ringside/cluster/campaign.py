@@ -26,8 +26,7 @@ from ringside.cluster.session import NodeLostError, connect, upload
 from ringside.errors import ClusterError, UsageError
 from ringside.measure.host import Capacity
 from ringside.measure.runs.campaign import Campaign, Task
-from ringside.measure.runs.events import Notify
-from ringside.measure.runs.loop import RunLoop, interrupted, row, rule_of
+from ringside.measure.runs.loop import Notify, RunLoop, interrupted, row, rule_of, uninterrupted
 from ringside.measure.runs.plan import Prepared, contenders_of, readable
 from ringside.model.catalogue import Contender, Ready, Unavailable
 from ringside.model.design import Cell, Experiment, Point
@@ -105,11 +104,9 @@ class ClusterLoop(RunLoop):
                 while not self._session.ready([ref], _TICK_S):
                     self.notify("tick")
                     self._check_silence(since)
-                trial: Trial = self._session.result(ref)
+                return uninterrupted(self._session.result(ref))
             except NodeLostError as error:
                 self.machines.let_go(able[0].name, f"lost before the first block: {error}")
-            else:
-                return trial
 
     def _check_silence(self, since: float) -> None:
         """Raise NodeLostError where a machine has been at a trial for too long."""

@@ -20,9 +20,8 @@ from ringside.files import cache_folder
 from ringside.measure import host
 from ringside.measure.host import Capacity, Executor, MachineLock
 from ringside.measure.runs import sandbox
-from ringside.measure.runs.events import Listener
 from ringside.measure.runs.inputs import Inputs
-from ringside.measure.runs.loop import attempt
+from ringside.measure.runs.loop import Listener, attempt
 from ringside.measure.runs.plan import Prepared, check_machine, prepare
 from ringside.measure.runs.trials import ContenderTrials
 from ringside.measure.toolchain.builds import Toolchain

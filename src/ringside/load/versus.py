@@ -15,8 +15,7 @@ from ringside.load.document import as_document
 from ringside.load.result import LoadResult, failure, from_messages
 from ringside.load.target import Target
 from ringside.measure import host
-from ringside.measure.runs.events import Notify
-from ringside.measure.runs.loop import BlockLoop, StoppingRule, TrialMaker
+from ringside.measure.runs.loop import BlockLoop, Notify, StoppingRule, TrialMaker, uninterrupted
 from ringside.measure.runs.trials import outcome_of
 from ringside.model.design import Cell, Experiment, Point, Show
 from ringside.model.results import Outcome, Run, Trial
@@ -53,9 +52,7 @@ class TargetTrials(TrialMaker):
         for name in self.plans:
             cell = Cell(name, POINT)
             notify("warm-up", cell)
-            trial = self.trial(0, 0, cell, first=False)
-            if trial.outcome is Outcome.INTERRUPTED:
-                raise KeyboardInterrupt
+            uninterrupted(self.trial(0, 0, cell, first=False))
 
     def trial(self, block: int, position: int, cell: Cell, *, first: bool) -> Trial:
         """One load."""

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 
 from ringside.analysis.examination import judge_trials
 from ringside.errors import ProbeError, UsageError
-from ringside.measure.runs.events import Listener, Notify
-from ringside.measure.runs.loop import BlockLoop, StoppingRule, blocks, rule_of
+from ringside.measure.runs.loop import BlockLoop, Listener, Notify, StoppingRule, blocks, rule_of
 from ringside.model.design import Cell, Experiment, Point
 from ringside.model.results import Outcome, Run, Trial
 from ringside.probe.protocol import TrialOutcome

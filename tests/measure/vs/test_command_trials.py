@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from ringside.errors import RingsideError, UsageError
-from ringside.measure.runs.events import Listener
-from ringside.measure.runs.loop import BlockLoop, StoppingRule
+from ringside.measure.runs.loop import BlockLoop, Listener, StoppingRule
 from ringside.measure.runs.trials import padding_bytes
 from ringside.measure.vs import command_trials
 from ringside.measure.vs.command_trials import POINT, CommandFailedError, CommandTrials, ExecutionOptions

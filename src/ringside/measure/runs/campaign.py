@@ -21,9 +21,8 @@ from ringside.errors import UsageError
 from ringside.measure import host
 from ringside.measure.host import Capacity, Executor, alone, off_contender_cpus
 from ringside.measure.runs import plan
-from ringside.measure.runs.events import Notify
 from ringside.measure.runs.inputs import Inputs
-from ringside.measure.runs.loop import BlockLoop, rule_of
+from ringside.measure.runs.loop import BlockLoop, Notify, rule_of
 from ringside.measure.runs.plan import Prepared, check, contenders_of, described, prepare, readable
 from ringside.measure.runs.trials import ContenderTrials
 from ringside.measure.toolchain.builds import Toolchain, rebuild

@@ -16,7 +16,6 @@ from typing import Any, Protocol
 
 from ringside.analysis.examination import RunExamination
 from ringside.errors import ProbeError
-from ringside.measure.runs.events import Notify
 from ringside.model.design import Block, Cell, Experiment, Point
 from ringside.model.results import REPEATABLE, Outcome, Run, Trial, counted
 from ringside.stats.sequential import FIRST_LOOK
@@ -46,6 +45,23 @@ _TRIES = 5
 _CLOSE = 1.1
 
 
+# Gets the events of preparing and measuring: a word, then what the event is about. `part`: the number of a
+# suite's part that begins, and the name and time limit of each. `prepare`: the name of a contender;
+# `prepared`: the Ready or Unavailable one. `wait`: another process measures here. `begin`: a Run, its
+# StoppingRule, its cells, their Measurement. `warm-up`: a Cell. `trial`: the number of a block, and a Cell.
+# `tick`: about a second has passed. `trial-end`: a Trial, and its seconds. `say`: a line. `load`: the number
+# of a block, the name of a target, and its LoadPlan. `message`: an engine's message about a load.
+Notify = Callable[..., None]
+
+
+class Listener:
+    """Takes events: calls its own method `on_trial_end`, say, where it has one."""
+
+    def __call__(self, what: str, *about: Any) -> None:
+        if method := getattr(self, f"on_{what.replace('-', '_')}", None):
+            method(*about)
+
+
 class DeadlineError(Exception):
     """The time of a run was over in its warm-ups."""
 
@@ -70,6 +86,13 @@ def attempt(maker: TrialMaker, block: int, position: int, cell: Cell, *, first: 
         return maker.trial(block, position, cell, first=first)
     except ProbeError as error:
         return Trial(block, position, cell, Outcome.PROBE_FAILED, str(error), started_at=begun)
+
+
+def uninterrupted(trial: Trial) -> Trial:
+    """The trial. Raises KeyboardInterrupt where a signal ended it."""
+    if trial.outcome is Outcome.INTERRUPTED:
+        raise KeyboardInterrupt
+    return trial
 
 
 def blocks(
@@ -284,8 +307,6 @@ class RunLoop(ABC):
         number = before = 1
         for _ in range(_TRIES):
             trial = self.rehearse(replace(cell, point=cell.point.but(repeats=number)), cell)
-            if trial is not None and trial.outcome is Outcome.INTERRUPTED:
-                raise KeyboardInterrupt
             times_ns = trial.phases.get(workload.repeated_phase) if trial else None
             if trial is None or trial.outcome is not Outcome.OK or not times_ns:
                 return before
@@ -317,7 +338,8 @@ class RunLoop(ABC):
 
     @abstractmethod
     def rehearse(self, cell: Cell, planned: Cell) -> Trial | None:
-        """A trial of a cell before the first block; None where it cannot be measured."""
+        """A trial of a cell before the first block; None where it cannot be measured. Raises
+        KeyboardInterrupt where a signal ended it."""
 
     @abstractmethod
     def measure(self, done: Mapping[tuple[int, Cell], Trial]) -> bool:
@@ -412,7 +434,7 @@ class BlockLoop(RunLoop):
         if planned in self.unavailable:
             return None
         self._notify_in_time("warm-up", planned)
-        return attempt(self.maker, 0, 0, cell, first=False)
+        return uninterrupted(attempt(self.maker, 0, 0, cell, first=False))
 
     def measure(self, done: Mapping[tuple[int, Cell], Trial]) -> bool:
         for index, missing in self.planned(done):
@@ -430,9 +452,7 @@ class BlockLoop(RunLoop):
         if self.is_drawn and self.follows_another(block, cell):
             # A block that has begun is completed, also after the deadline.
             self.notify("warm-up", cell)
-            before = attempt(self.maker, 0, 0, self.measured(cell), first=False)
-            if before.outcome is Outcome.INTERRUPTED:
-                raise KeyboardInterrupt
+            uninterrupted(attempt(self.maker, 0, 0, self.measured(cell), first=False))
         self.notify("trial", block, cell)
         since = time.monotonic()
         trial = interrupted(block, position, cell)
@@ -444,9 +464,7 @@ class BlockLoop(RunLoop):
             if not self.is_kept(trial):
                 self.store.add_trial(self.run, trial)
             raise
-        if trial.outcome is Outcome.INTERRUPTED:
-            raise KeyboardInterrupt
-        self.check_probe(trial, self.maker.can_measure)
+        self.check_probe(uninterrupted(trial), self.maker.can_measure)
 
 
 def row(block: int, position: int, cell: Cell, reason: str) -> Trial:

@@ -18,8 +18,8 @@ from ringside.catalogue.loader import Catalogue
 from ringside.errors import CatalogueError, UsageError
 from ringside.measure.host import Capacity
 from ringside.measure.runs import sandbox
-from ringside.measure.runs.events import Notify
 from ringside.measure.runs.inputs import Inputs
+from ringside.measure.runs.loop import Notify
 from ringside.measure.toolchain.builds import Toolchain, source_files
 from ringside.measure.toolchain.receipts import origin
 from ringside.model.catalogue import Contender, Ready, Runtime, Unavailable, WorkloadEntry
@@ -341,13 +341,8 @@ def prepare(
             notify("prepare", name)
             prepared[name] = contender if isinstance(contender, Unavailable) else next(builds)
             notify("prepared", prepared[name])
-    return Prepared(experiment, workload, tuple(points), prepared, input_files(points, workload, inputs))
-
-
-def input_files(points: Sequence[Point], workload: Workload, inputs: Inputs) -> dict[Point, Input]:
-    """The file that programs read at each point, written where it is missing. Raises UsageError."""
-    files = {point: workload.input(point) for point in points}
-    return {point: inputs.get(file) for point, file in files.items() if file}
+    files = {point: inputs.get(file) for point in points if (file := workload.input(point))}
+    return Prepared(experiment, workload, tuple(points), prepared, files)
 
 
 def described(prepared: Ready | Unavailable, workload: str, sources: dict[str, str]) -> PlannedContender:

@@ -20,9 +20,9 @@ from ringside.catalogue.loader import Catalogue
 from ringside.errors import BuildError, ProbeError, UsageError
 from ringside.measure import host
 from ringside.measure.host import Executor, memory_available_bytes
-from ringside.measure.runs.events import Notify
 from ringside.measure.runs.inputs import Inputs
-from ringside.measure.runs.plan import Prepared, check_machine, input_files
+from ringside.measure.runs.loop import Listener, Notify, uninterrupted
+from ringside.measure.runs.plan import Prepared, check_machine, prepare
 from ringside.measure.runs.sandbox import sandboxed
 from ringside.measure.toolchain.builds import FileWatch, Toolchain
 from ringside.measure.toolchain.receipts import expand
@@ -280,9 +280,7 @@ class ContenderTrials:
                 rehearsal = Cell(name, prepared.workload.rehearsal(smallest))
                 # A probe that fails here fails in the first block, too, where it is a row.
                 with suppress(ProbeError):
-                    trial = self.trial(0, 0, rehearsal, first=False)
-                    if trial.outcome is Outcome.INTERRUPTED:
-                        raise KeyboardInterrupt
+                    uninterrupted(self.trial(0, 0, rehearsal, first=False))
 
     def request(self, block: int, position: int, cell: Cell, *, first: bool) -> protocol.TrialRequest:
         """The probe's request for a trial, without the sandbox."""
@@ -405,15 +403,13 @@ def repetition(
     place = (failed[0].block, failed[0].position) if failed else (1, 0)
     check_machine([cell.point], workload, executor.capacity())
     cell = kept.measured(cell)
-    named = catalogue.contender(contender)
-    ready = toolchain.prepare(named, workload.name)
+    contenders = {contender: catalogue.contender(contender)}
+    prepared = prepare(kept.experiment, [cell.point], contenders, toolchain, inputs, Listener())
+    ready = prepared.contenders[contender]
     if not isinstance(ready, Ready):
         return ready
-    files = input_files([cell.point], workload, inputs)
-    prepared = Prepared(kept.experiment, workload, (cell.point,), {contender: ready}, files)
-    trials = ContenderTrials(run.seed, prepared, executor)
-    changed = ready.content != kept.contenders[contender].content
-    return Repetition(trials, (*place, cell), changed)
+    has_changed = ready.content != kept.contenders[contender].content
+    return Repetition(ContenderTrials(run.seed, prepared, executor), (*place, cell), has_changed)
 
 
 def _points(

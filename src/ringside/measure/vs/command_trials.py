@@ -21,8 +21,7 @@ from ringside.measure import host
 from ringside.measure.host import Executor
 from ringside.measure.runs import trials
 from ringside.measure.runs.campaign import check_machines
-from ringside.measure.runs.events import Notify
-from ringside.measure.runs.loop import StoppingRule, TrialMaker, row
+from ringside.measure.runs.loop import Notify, StoppingRule, TrialMaker, row, uninterrupted
 from ringside.measure.vs.commands import Command, filled_in
 from ringside.measure.vs.outputs import KEPT, Output, Pattern, output_to
 from ringside.model.design import Cell, Experiment, Level, Point, Show
@@ -179,9 +178,7 @@ class CommandTrials(TrialMaker):
         self._last_setup = self._hook_line("setup", cell)
         self._hook("setup", cell)
         for number in range(self.options.warmups):
-            trial = self._execution(0, 0, cell, f"warmup-{number}")
-            if trial.outcome is Outcome.INTERRUPTED:
-                raise KeyboardInterrupt
+            trial = uninterrupted(self._execution(0, 0, cell, f"warmup-{number}"))
             if trial.outcome is not Outcome.OK and not self.options.excludes:
                 self._failed[cell] = trial
                 break
