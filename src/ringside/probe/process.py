@@ -88,6 +88,115 @@ def interrupts(handler: Callable[[int, FrameType | None], None]) -> Iterator[Non
             signal.signal(number, previous)
 
 
+class _Process(subprocess.Popen[bytes]):
+    """A probe that waits for its request."""
+
+    def __init__(self, path: str) -> None:
+        """Raises ProbeError where it cannot be started."""
+        # Other programs could open a pipe below /proc, and write messages into it.
+        own, its = zip(*(socket.socketpair() for _ in range(3)), strict=True)
+        try:
+            # In its own group: Ctrl-C reaches ringside alone, which then ends the probe in order. None of our
+            # descriptors is inheritable, so Python need not search for open ones.
+            super().__init__(
+                [path], stdin=its[0], stdout=its[1], stderr=its[2], process_group=0, close_fds=False
+            )
+        except OSError as error:
+            for end in own:
+                end.close()
+            raise ProbeError(f"the probe {path} cannot be started: {error.strerror}") from error
+        finally:
+            for end in its:
+                end.close()
+        self.stdin, self.stdout, self.stderr = (
+            os.fdopen(end.detach(), mode) for end, mode in zip(own, ("wb", "rb", "rb"), strict=True)
+        )
+
+    def send(self, line: bytes, *, is_last: bool) -> None:
+        """Send a line. A probe that ended before it read the line says why on its stderr."""
+        assert self.stdin
+        with suppress(ConnectionError):
+            self.stdin.write(line + b"\n")
+            self.stdin.flush()
+        if is_last:
+            self.hang_up()
+
+    def hang_up(self) -> None:
+        """Close the pipe of requests, which ends a probe that waits for one."""
+        if self.stdin:
+            with suppress(ConnectionError):
+                self.stdin.close()
+        self.stdin = None  # closed: `communicate` must not flush it
+
+    def kill_group(self) -> None:
+        """Kill the probe and its own children, which may hold its output open, but no contender."""
+        if self.returncode is None:
+            with suppress(ProcessLookupError):
+                os.killpg(self.pid, signal.SIGKILL)
+
+    def end(self, messages: list[Message]) -> None:
+        """Wait for a probe that gets no more requests. Raises ProbeError unless the outcome came last."""
+        assert self.stdout
+        assert self.stderr
+        self.hang_up()
+        rest = self.stdout.read()
+        complaint = self.stderr.read().decode(errors="replace").strip()
+        self.stderr.close()
+        self.stdout.close()
+        lowered = self._lowered_limits()
+        status = self.wait()
+        if status != 0 or not _has_outcome(messages):
+            killed = _KILLED if status in (-signal.SIGKILL, 128 + signal.SIGKILL) else ""
+            if killed and not lowered and not complaint:
+                raise (ProbeError if messages else _DiedIdleError)(killed)
+            reason = lowered or (complaint.splitlines()[-1] if complaint else f"exit status {status}")
+            if reason.startswith(_NOT_BEGUN):
+                # No fault of the probe's: the machine lacks something.
+                raise ProbeError(reason.removeprefix(_OWN_NAME).partition(" (os error")[0])
+            kind = ProbeError if messages or complaint else _DiedIdleError
+            raise kind(f"the probe ended without an outcome: {reason}")
+        if rest:
+            raise ProbeError("the probe sent a message after the outcome")
+
+    def _lowered_limits(self) -> str:
+        """Which limits of the ending probe a program has lowered. In its own namespaces the probe says so."""
+        if self.returncode is not None:
+            return ""
+        # The kernel keeps the limits of a process until its parent waits for it.
+        os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
+        names = []
+        for name, number in _LIMITS.items():
+            before, now = resource.getrlimit(number), resource.prlimit(self.pid, number)
+            # The probe may have raised the first, soft limit itself; -1 means no limit.
+            if any(limit >= 0 and not 0 <= own <= limit for limit, own in zip(now, before, strict=True)):
+                names.append(name)
+        return f"the probe's limits were lowered: {', '.join(names)}" if names else ""
+
+    def stop(self, messages: list[Message], cgroup: str | None) -> None:
+        """End a failed probe, and the process and cgroup that its message `started` names."""
+        self.hang_up()
+        if self.poll() is None:
+            self.send_signal(signal.SIGTERM)
+            try:
+                self.communicate(timeout=INTERRUPT_GRACE_S)
+            except subprocess.TimeoutExpired:
+                self.kill_group()
+                self.communicate()
+        else:
+            for pipe in (self.stdout, self.stderr):
+                if pipe:
+                    pipe.close()
+        if cgroup and Path(cgroup).is_dir():
+            with suppress(OSError):
+                Path(cgroup, "cgroup.kill").write_text("1", encoding="ascii")
+                time.sleep(0.1)
+                os.rmdir(cgroup)
+        started = next((message for message in messages if isinstance(message, protocol.Started)), None)
+        if started and started.pid and not _has_outcome(messages):
+            with suppress(OSError):
+                os.killpg(started.pid, signal.SIGKILL)
+
+
 class Probe:
     """Carries out one request at a time. `close`, or the end of the object, ends its process."""
 
@@ -103,9 +212,9 @@ class Probe:
         self._program = WHOLE if path else TRIALS
         self.interrupted = False
         self._grace_s = grace_s
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: _Process | None = None
         # Holds the process that waits for another trial, so that it can be ended without this object.
-        self._idle: list[subprocess.Popen[bytes]] = []
+        self._idle: list[_Process] = []
         self._places: set[str] = set()
         self._finalizer = weakref.finalize(self, _close, self._idle, self.path, self._places)
         self._kill_at: float | None = None
@@ -212,9 +321,9 @@ class Probe:
         deadline = None if limit_s is None else time.monotonic() + limit_s + self._grace_s
         with interrupts(self.interrupt), kernel.adopted():
             others = kernel.children()
-            process = self._process = self._idle.pop() if keep and self._idle else _start(self.path)
+            process = self._process = self._idle.pop() if keep and self._idle else _Process(self.path)
             try:
-                _send(process, request, is_last=not keep and go is None)
+                process.send(request, is_last=not keep and go is None)
                 for lines, more in self._lines(process, deadline, on_tick):
                     for line in lines:
                         if _has_outcome(messages):
@@ -226,15 +335,15 @@ class Probe:
                             on_message(messages[-1])
                         if go and isinstance(messages[-1], protocol.Started):
                             go()
-                            _send(process, b"", is_last=True)
+                            process.send(b"", is_last=True)
                     if keep and _has_outcome(messages) and not more:
                         break
                 if keep and messages and _is_good(messages[-1]):
                     self._idle.append(process)
                 else:
-                    _end(process, messages)
+                    process.end(messages)
             except BaseException as error:
-                _stop(process, messages, self._cgroup)
+                process.stop(messages, self._cgroup)
                 kernel.end_all_but(others)
                 if keep and not isinstance(error, _DiedIdleError):
                     _sweep(self.path, self._places)
@@ -248,14 +357,14 @@ class Probe:
     def interrupt(self, *_signal: object) -> None:
         """End the current request; the probe still reports. Any thread may call this."""
         if self._process and self.interrupted:
-            _kill(self._process)
+            self._process.kill_group()
         elif self._process:
             self._process.send_signal(signal.SIGINT)
         self._kill_at = time.monotonic() + INTERRUPT_GRACE_S
         self.interrupted = True
 
     def _lines(
-        self, process: subprocess.Popen[bytes], deadline: float | None, on_tick: Callable[[], None] | None
+        self, process: _Process, deadline: float | None, on_tick: Callable[[], None] | None
     ) -> Iterator[tuple[list[bytes], bool]]:
         """The lines of the probe as they come, and whether it has begun another. Wakes every second. Raises
         ProbeError past the deadline."""
@@ -286,10 +395,10 @@ class Probe:
                 on_tick()
             if kernel.is_stopped(process.pid):
                 # A stopped probe cannot handle signals, so only SIGKILL ends it.
-                _kill(process)
+                process.kill_group()
                 raise ProbeError("the probe was stopped by a signal, perhaps from its contender")
             if self._kill_at is not None and now > self._kill_at:
-                _kill(process)
+                process.kill_group()
             elif deadline is not None and now > deadline:
                 raise ProbeError("the probe hung: it did not report long after the trial's limits had passed")
         if rest:
@@ -310,62 +419,16 @@ def _read(line: bytes, decode: Callable[[bytes], Message], number: str | None) -
     return msgspec.structs.replace(message, number=None)
 
 
-def _start(path: str) -> subprocess.Popen[bytes]:
-    """Start the probe, which waits for its request. Raises ProbeError."""
-    # Other programs could open a pipe below /proc, and write messages into it.
-    own, its = zip(*(socket.socketpair() for _ in range(3)), strict=True)
-    try:
-        process = subprocess.Popen(
-            [path],
-            stdin=its[0],
-            stdout=its[1],
-            stderr=its[2],
-            # A group of its own: Ctrl-C reaches ringside alone, which then ends the probe in order.
-            process_group=0,
-            # None of our descriptors is inheritable, so Python need not search for open ones.
-            close_fds=False,
-        )
-    except OSError as error:
-        for end in own:
-            end.close()
-        raise ProbeError(f"the probe {path} cannot be started: {error.strerror}") from error
-    finally:
-        for end in its:
-            end.close()
-    process.stdin, process.stdout, process.stderr = (
-        os.fdopen(end.detach(), mode) for end, mode in zip(own, ("wb", "rb", "rb"), strict=True)
-    )
-    return process
-
-
-def _send(process: subprocess.Popen[bytes], request: bytes, *, is_last: bool) -> None:
-    """Send the request. A probe that ended before it read it says why on its stderr."""
-    assert process.stdin is not None
-    with suppress(ConnectionError):
-        process.stdin.write(request + b"\n")
-        process.stdin.flush()
-    if is_last:
-        _hang_up(process)
-
-
-def _hang_up(process: subprocess.Popen[bytes]) -> None:
-    """Close the pipe of requests, which ends a probe that waits for one."""
-    if process.stdin is not None:
-        with suppress(ConnectionError):
-            process.stdin.close()
-    process.stdin = None  # closed: `communicate` must not flush it
-
-
-def _close(idle: list[subprocess.Popen[bytes]], path: str, places: Collection[str]) -> None:
+def _close(idle: list[_Process], path: str, places: Collection[str]) -> None:
     """End idle probes. `places`: the folders in which they made temporary folders."""
     while idle:
         process = idle.pop()
-        _hang_up(process)
+        process.hang_up()
         try:
             process.communicate(timeout=_CLOSE_GRACE_S)
         except (subprocess.TimeoutExpired, MemoryError):
             # MemoryError: Ringside itself is ending without memory, so the probe is killed.
-            _kill(process)
+            process.kill_group()
             process.wait()
         if process.returncode != 0:
             _sweep(path, places)
@@ -377,78 +440,6 @@ def _sweep(path: str, places: Collection[str]) -> None:
     for place in places:
         with suppress(OSError, subprocess.TimeoutExpired):
             subprocess.run([path, "--sweep", place], capture_output=True, timeout=_SWEEP_S, check=False)
-
-
-def _end(process: subprocess.Popen[bytes], messages: list[Message]) -> None:
-    """Wait for a probe that gets no more requests. Raises ProbeError unless the outcome came last."""
-    assert process.stdout is not None
-    assert process.stderr is not None
-    _hang_up(process)
-    rest = process.stdout.read()
-    complaint = process.stderr.read().decode(errors="replace").strip()
-    process.stderr.close()
-    process.stdout.close()
-    lowered = _lowered_limits(process)
-    status = process.wait()
-    if status != 0 or not _has_outcome(messages):
-        killed = _KILLED if status in (-signal.SIGKILL, 128 + signal.SIGKILL) else ""
-        if killed and not lowered and not complaint:
-            raise (ProbeError if messages else _DiedIdleError)(killed)
-        reason = lowered or (complaint.splitlines()[-1] if complaint else f"exit status {status}")
-        if reason.startswith(_NOT_BEGUN):
-            # No fault of the probe's: the machine lacks something.
-            raise ProbeError(reason.removeprefix(_OWN_NAME).partition(" (os error")[0])
-        kind = ProbeError if messages or complaint else _DiedIdleError
-        raise kind(f"the probe ended without an outcome: {reason}")
-    if rest:
-        raise ProbeError("the probe sent a message after the outcome")
-
-
-def _lowered_limits(process: subprocess.Popen[bytes]) -> str:
-    """Which limits of an ending probe a program has lowered. In its own namespaces the probe says so."""
-    if process.returncode is not None:
-        return ""
-    # The kernel keeps the limits of a process until its parent waits for it.
-    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-    names = []
-    for name, number in _LIMITS.items():
-        before, now = resource.getrlimit(number), resource.prlimit(process.pid, number)
-        # The probe may have raised the first, soft limit itself; -1 means no limit.
-        if any(limit >= 0 and not 0 <= own <= limit for limit, own in zip(now, before, strict=True)):
-            names.append(name)
-    return f"the probe's limits were lowered: {', '.join(names)}" if names else ""
-
-
-def _stop(process: subprocess.Popen[bytes], messages: list[Message], cgroup: str | None) -> None:
-    """End a failed probe, and the process and cgroup that its message `started` names."""
-    _hang_up(process)
-    if process.poll() is None:
-        process.send_signal(signal.SIGTERM)
-        try:
-            process.communicate(timeout=INTERRUPT_GRACE_S)
-        except subprocess.TimeoutExpired:
-            _kill(process)
-            process.communicate()
-    else:
-        for pipe in (process.stdout, process.stderr):
-            if pipe:
-                pipe.close()
-    if cgroup and Path(cgroup).is_dir():
-        with suppress(OSError):
-            Path(cgroup, "cgroup.kill").write_text("1", encoding="ascii")
-            time.sleep(0.1)
-            os.rmdir(cgroup)
-    started = next((message for message in messages if isinstance(message, protocol.Started)), None)
-    if started and started.pid and not _has_outcome(messages):
-        with suppress(OSError):
-            os.killpg(started.pid, signal.SIGKILL)
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill a probe and its own children, which may hold its output open, but no contender."""
-    if process.returncode is None:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
 
 
 def _is_good(last: Message) -> bool:
