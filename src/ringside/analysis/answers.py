@@ -81,8 +81,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """`here`: the point that stands for the run, one with figures if there is one. A run that was cut off has
-    no places."""
+    """`here`: the point that stands for the run. A run that was cut off has no places."""
 
     here: Standing
     standings: tuple[Standing, ...]
@@ -152,8 +151,7 @@ class _PointEvidence:
         return dataclasses.replace(standing, influences=tuple(self._influences(standing)) if is_order else ())
 
     def _times_worse(self, names: Sequence[str], best: str) -> dict[str, Interval]:
-        """How many times worse than the best the others are, the nearest first; without those that often
-        failed."""
+        """How many times worse than the best the others are, nearest first, but for those that often fail."""
         failing = self.run.rankings[self.run.headline.name, self.point].failing
         is_small = self.run.headline.smaller_is_better
         pairs = {

@@ -87,8 +87,7 @@ def analyse_cell(
     measurement: Measurement,
     percentile: Callable[[str], MergedPercentile | None] = lambda _: None,
 ) -> CellAnalysis:
-    """The analysis of a cell from all of its trials, and from their figures by metric and block.
-    `percentile`: of all requests together, by metric."""
+    """Analyse a cell by its trials and figures. `percentile`: by metric, of all requests together."""
     failed = [trial for trial in trials if trial.outcome is not Outcome.OK]
     reason, stderr = "" if trials else "no trial yet", ""
     if failed:

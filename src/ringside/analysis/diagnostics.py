@@ -87,8 +87,7 @@ _EXPLAINED = (Obstacle.FAILED_BLOCKS, Obstacle.SAME_VALUES, Obstacle.NO_STEADY_S
 def diagnose(
     run: RunFigures, modes: Mapping[Cell, tuple[float, float]], *, is_held: bool
 ) -> tuple[Diagnostic, ...]:
-    """All weak points of a run, those that concern verdicts first. `modes`: the result of `two_modes`.
-    `is_held`: a process still works on the run."""
+    """All weak points of a run, those about verdicts first. `is_held`: a process still works on the run."""
     measured = [trial for trial in run.trials if trial.block > 0 and (trial.report or trial.loads)]
     # Where no cell could be measured, more blocks would not help.
     is_hopeless = bool(run.trials) and all(trial.outcome is Outcome.UNAVAILABLE for trial in run.trials)
@@ -133,8 +132,7 @@ def references(trials: Sequence[Trial]) -> dict[str, dict[int, float]]:
 
 
 def drifted(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
-    """`drift`: the machine's speed changed between blocks. For several machines: the one whose speed changed
-    most."""
+    """`drift`: the machine's speed changed between blocks. With several machines: the largest change."""
     by_machine: dict[str, list[Trial]] = {}
     for trial in trials:
         by_machine.setdefault(trial.machine, []).append(trial)
@@ -255,8 +253,7 @@ def engine_warnings(measurement: Measurement, trials: Sequence[Trial]) -> Iterat
 
 
 def two_sided(experiment: Experiment, trials: Sequence[Trial]) -> Iterator[Diagnostic]:
-    """`two-sided`: the load came from engines on other machines; `within_ns`: how far apart those of
-    one load started at most."""
+    """`two-sided`: engines on other machines sent the load. `within_ns`: how far apart they started."""
     if experiment.engines:
         within = [load.started_within_ns or 0 for trial in trials for load in trial.loads]
         values = {"engines": experiment.engines, "within_ns": max(within, default=0)}

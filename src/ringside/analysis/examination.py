@@ -45,8 +45,7 @@ def nominal_confidence(experiment: Experiment) -> float:
 
 
 def shown_pairs(experiment: Experiment) -> tuple[tuple[str, str], ...]:
-    """The pairs (numerator, denominator) whose ratios the tables show: those that the experiment names, else
-    every contender over the baseline."""
+    """The pairs (numerator, denominator) that tables show: the experiment's, else all over the baseline."""
     return experiment.show.ratios or _over_baseline(experiment)
 
 
@@ -115,8 +114,7 @@ class Observations:
         return known
 
     def carry_over(self, metric: str, memory: float = MEMORY) -> CarryOver[Cell] | None:
-        """The effects of contenders on later trials, in a metric; None if too few trials show them or
-        their order is unknown."""
+        """How contenders affect the next trials, in a metric; None if too few trials or no order show it."""
         if len({each[:3] for each in self._order}) < len(self._order):
             return None
         logs = {cell: logarithms(own[metric]) for cell, own in self.values.items() if metric in own}
@@ -210,8 +208,7 @@ class RunExamination:
         self._is_over = False
 
     def add_block(self, trials: Iterable[Trial]) -> bool:
-        """Count the trials of the next whole block, and take the look that is planned after it; False where
-        there is none."""
+        """Count the next whole block and take the look planned after it; False if none is planned."""
         for trial in trials:
             self.observations.add(trial)
         self.blocks += 1
@@ -382,8 +379,7 @@ class RunExamination:
 
     @property
     def is_decided(self) -> bool:
-        """Whether the last look decided the first place and all shown comparisons; False if nothing is
-        compared, or before a look."""
+        """Whether the last look decided the first place and all shown comparisons. False before a look."""
         return self._open is not None and not self._open and bool(self._shown_pairs)
 
 

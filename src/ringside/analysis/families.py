@@ -54,8 +54,7 @@ class FamilyStanding:
 
     @property
     def caveats(self) -> list[str]:
-        """The codes of other possible causes: the floor, by metric, and those that the answer of the run
-        names for the headline at this point."""
+        """The codes of other possible causes: the floor's, and those that the answer names at this point."""
         over_floor = self.analysis.floor_ratios.get((self.metric.name, self.point), {})
         floor = floor_influence(self.metric, self.point, self.analysis.floor, over_floor.get(self.best))
         here = (each for each in self.analysis.conclusion.standings if each.point == self.point)
@@ -86,8 +85,7 @@ class FamilyStanding:
 def by_family(
     analysis: RunAnalysis, metric: Metric, point: Point, over: Point | None = None, by: str = "family"
 ) -> FamilyStanding | None:
-    """The standing of the families, or of the ways of sharing state; None if no contender of a known family
-    has a figure."""
+    """The standing of families, or of ways of sharing state; None if no known one has a figure."""
     ranking = analysis.rankings.get((metric.name, point))
     if ranking is None:
         return None

@@ -109,8 +109,7 @@ class RunFigures:
 
     @cached_property
     def swept(self) -> str | None:
-        """The factor along which lines are drawn: the experiment's own, else the numeric one with the most
-        levels, of which it needs three."""
+        """The factor on the x axis: the experiment's, else the numeric one with most levels, 3 or more."""
 
         def levels(factor: str) -> set[Level]:
             return {point[factor] for point in self.points}
@@ -152,8 +151,7 @@ class RunFigures:
         return labels if is_clear else {point: point.label(self.varying) for point in self.points}
 
     def label(self, point: Point) -> str:
-        """A point by its name, else by the factors that vary, in words. A single point: by the factors that
-        were set."""
+        """A point by its name, else by the factors that vary; a single point by the factors that were set."""
         return self._labels.get(point) or point.label(self.varying)
 
     @property
@@ -175,8 +173,7 @@ class RunFigures:
         return self.cells[Cell(contender, point)]
 
     def values(self, metric: str, contender: str, point: Point) -> Mapping[int, float]:
-        """A metric of a cell by block; empty where it has no figures, or where so many blocks failed that
-        there are no verdicts."""
+        """A metric of a cell by block; empty where it has no figures, or too many blocks failed."""
         failed_share = self.examination.observations.failed_share(metric, Cell(contender, point))
         return {} if failed_share > MAX_FAILED_SHARE else self.cell(contender, point).values(metric)
 

@@ -104,8 +104,7 @@ class History:
         return tuple(sorted(changes, key=lambda each: each[0].indices[each[1].index], reverse=True))
 
     def since_before(self, index: int) -> list[ChangeCause] | None:
-        """The differences between the run of that index and the run before, for contenders in both; None for
-        the first run."""
+        """What differs from the run before, for contenders in both; None for the first run."""
         if index == 0:
             return None
         before, run = self.runs[index - 1 : index + 1]
@@ -139,8 +138,7 @@ def of_analysis(analysis: RunAnalysis) -> HistoryRun:
 
 
 def differences(before: HistoryRun, after: HistoryRun, contenders: Iterable[str]) -> list[ChangeCause]:
-    """The recorded differences between two runs: versions and sources of these contenders, facts of the
-    machine."""
+    """What differs between two runs: versions and sources of these contenders, facts of the machine."""
     causes = []
     for name in contenders:
         versions = before.versions.get(name), after.versions.get(name)

@@ -56,8 +56,7 @@ def no_floor(metric: Metric, floor: str, points: Iterable[Point]) -> str:
 
 
 def _is_floored(metric: Metric, point: Point) -> bool:
-    """Whether no honest program is better than the floor in this metric: true of times, except those that a
-    workload excludes."""
+    """Whether no honest program beats the floor in this metric: a speed, unless the workload excludes it."""
     cores = point.as_dict().get("cores", 1)
     excepted = metric.no_floor and isinstance(cores, int) and cores >= metric.no_floor.from_cores
     return metric.is_speed and not excepted
@@ -75,8 +74,7 @@ def implausible(run: RunFigures, slopes: Iterable[Growth[Slope]]) -> Iterator[Di
 
 
 def _better(run: RunFigures, metric: Metric, points: Iterable[Point]) -> dict[str, float]:
-    """How many times better than the floor each contender is at most, of those whose interval of the ratio
-    lies beyond the margin at some of these points."""
+    """By contender, how many times better than the floor it is at most, where that exceeds the margin."""
     best: dict[str, float] = {}
     for point in points:
         for name, ratio in run.floor_ratios[metric.name, point].items():
@@ -98,8 +96,7 @@ def _below_a_cycle(run: RunFigures) -> Iterator[Diagnostic]:
 
 
 def _too_little_memory(run: RunFigures, slopes: Iterable[Growth[Slope]]) -> Iterator[Diagnostic]:
-    """Memory whose growth per unit, with its whole interval, is below what a unit must take. Units may take
-    no kernel memory."""
+    """Memory that grows by less per unit than a unit needs; the kernel's memory is not counted."""
     amounts: dict[str, float] = {}
     for growth in (each for each in slopes if each.law.unit == "B" and each.law.is_own):
         for (name, _), value in growth.values.items():

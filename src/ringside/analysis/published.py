@@ -74,8 +74,7 @@ def _comparable_points(workload: Workload, points: Sequence[Point], figures: Seq
 
 
 def _figure(figures: Sequence[Figure], metric: Metric, contender: str, point: Point) -> Figure | None:
-    """The source's figure for a contender at a point. A source's name of a family (`stackless`) stands for
-    every contender of it (`stackless-pypy`)."""
+    """The source's figure for a contender at a point. `stackless` stands for every `stackless-…`."""
     levels = point.as_dict()
     for figure in figures:
         same = contender == figure.contender or contender.startswith(f"{figure.contender}-")

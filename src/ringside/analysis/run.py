@@ -101,8 +101,7 @@ class RunAnalysis(RunFigures):
 
     @cached_property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """Implausible figures first, then the weak points of figures, then other influences on the
-        answer."""
+        """Implausible figures first, then weak points of figures, then other influences on the answer."""
         return (*self._of_figures, *caveats(self.conclusion))
 
     @property

@@ -26,8 +26,7 @@ Levels = dict[tuple[str, Point], dict[int, dict[Any, float]]]
 
 @dataclass(frozen=True, slots=True)
 class Growth(Generic[Law]):
-    """How a metric grows with a factor, by contender and setting of the other factors: for each unit of it
-    (`Slope`), or the power (`ScalingLaw`)."""
+    """How a metric grows with a factor: per unit of it (`Slope`), or by a power (`ScalingLaw`)."""
 
     law: Law
     values: Mapping[tuple[str, Point], Interval]
@@ -42,8 +41,7 @@ class Growth(Generic[Law]):
 
 
 def analyse_slopes(run: RunFigures) -> tuple[Growth[Slope], ...]:
-    """The slopes over factors whose levels are all numbers. In a block, points that differ only in factors
-    that the metric cannot depend on are averaged."""
+    """The slopes over numeric factors. In a block, points that the metric cannot tell apart are averaged."""
 
     def is_numeric(factor: str) -> bool:
         return all(isinstance(point.as_dict().get(factor), int) for point in run.points)
@@ -70,8 +68,7 @@ def _grown(
 
 
 def _levels(run: RunFigures, law: Law, reduce: Callable[[Sequence[float]], float | None]) -> Levels:
-    """The metric of a law. `reduce` makes one value of those that a block has at one level; None leaves the
-    level out."""
+    """A law's metric. `reduce` makes one value of those that a block has at a level; None drops the level."""
     values: dict[tuple[str, Point], dict[int, dict[Any, list[float]]]] = {}
     for name, point in product(run.names, run.points):
         own = values.setdefault((name, point.without(law.over, *law.regardless_of)), {})
@@ -151,8 +148,7 @@ class CoresScaling:
         return tuple(sorted({cores for row in self.rows if row.fit for cores in row.fit.levels}))
 
     def curve(self, row: ScaledContender) -> list[tuple[float, float]]:
-        """(cores, speed-up) along the fitted law, up to the most cores of any contender; without a fit,
-        straight lines between what was measured."""
+        """Places (cores, speed-up) along the fitted law; without a fit, the points that were measured."""
         if row.fit is None:
             return [(1.0, 1.0), *((float(cores), ratio.estimate) for cores, ratio in row.speed_ups.items())]
         most = self.levels[-1]
@@ -223,8 +219,7 @@ def _outlook(
 
 
 def analyse_breakdown(run: RunFigures) -> dict[Cell, str | None]:
-    """Each cell with figures whose metrics show where the time went, at the most cores where several were
-    measured, and the workload's own sentence on it."""
+    """Where the time of each cell went, in the workload's words; with several, at the most cores."""
     points = run.points
     for law in run.laws("cores"):
         most = max(int(point[law.over]) for point in points)

@@ -55,8 +55,7 @@ def check_part(file: TomlFile, workload: Workload, kind: str, name: str, *keys: 
 def check_levels(
     file: TomlFile, workload: Workload, levels_by_factor: Mapping[str, Levels], *keys: Key
 ) -> None:
-    """Raise CatalogueError for a factor that the workload does not have, and for a level that it cannot have
-    on any machine."""
+    """Raise CatalogueError for an unknown factor, and for a level that no machine allows."""
     for factor, levels in levels_by_factor.items():
         check_part(file, workload, "factor", factor, *keys, factor)
         for level in as_tuple(levels):
@@ -172,8 +171,7 @@ def _check_workloads(file: TomlFile, manifest: model.Manifest) -> None:
 
 
 def added_contenders(words: Iterable[str]) -> dict[str, list[model.Contender]]:
-    """The contenders of each `--with`, on each of their runtimes, by the folder's name. Raises UsageError,
-    CatalogueError."""
+    """The contenders of each `--with`, by folder. Raises UsageError, CatalogueError."""
     added: dict[str, list[model.Contender]] = {}
     places: dict[str, str] = {}
     for word in words:
@@ -202,8 +200,7 @@ def _of_folder(word: str) -> list[model.Contender]:
 
 
 def _server(name: str, line: str) -> model.Contender:
-    """A server that is started by a command line and takes part in every workload of servers. It gets no
-    `key=value` arguments: what it needs is in its command line."""
+    """A server started by a command line, for every server workload. It gets no `key=value` arguments."""
     option = f"--with {name}={line}"
     if not NAME.fullmatch(name):
         raise UsageError(f"{option}: the name {NAME_RULE}")

@@ -97,8 +97,7 @@ def _origin(contenders: Sequence[Contender], language: str, workloads: Sequence[
 
 
 def _belongs(path: PurePosixPath, workloads: Collection[str]) -> bool:
-    """Whether a source is of one of these workloads alone: `ring.py`, `ring/main.go`, `batch_input.erl`,
-    `RestartsBooks.java`."""
+    """Whether a source is of one of these workloads alone: `ring.py`, `ring/main.go`, `RingBooks.java`."""
     return any(re.split(r"[._-]|(?<=[a-z])(?=[A-Z])", part)[0].lower() in workloads for part in path.parts)
 
 

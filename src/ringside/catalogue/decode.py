@@ -38,8 +38,7 @@ _WORDS = {
 
 
 def unknown(kind: str, name: str, known: Iterable[str], way_out: str = "") -> UsageError:
-    """The error for an unknown name. It suggests the nearest names; if none is near, it lists the known ones
-    and says the `way_out`."""
+    """The error for an unknown name: it suggests the nearest names, else lists all and adds `way_out`."""
     names = sorted(set(known))
     near = difflib.get_close_matches(name, names, n=3, cutoff=_NEAR)
     hints = (

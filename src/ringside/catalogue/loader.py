@@ -36,12 +36,10 @@ def roots() -> list[Path]:
 
 
 class Catalogue:
-    """All that can be run. Each file is read once, when something needs it; a broken file hurts only its
-    users."""
+    """All that can be run. Each file is read once, when it is needed; a broken one hurts only its users."""
 
     def __init__(self, folders: Iterable[Path] | None = None, outside: Iterable[str] = ()) -> None:
-        """`folders`: where to look, those of `roots` by default. `outside`: further contenders, as `--with`
-        names them. Raises UsageError and CatalogueError for these."""
+        """`folders` hold it [`roots`]; `outside`: words of `--with`. Raises UsageError, CatalogueError."""
         self.folders = list(folders) if folders is not None else roots()
         self._manifests = {file.parent.name: file for file in self._glob("contenders", "*/contender.toml")}
         self._added = added_contenders(outside)
@@ -81,8 +79,7 @@ class Catalogue:
         return contenders[name] if runtime else next(iter(contenders.values()))
 
     def runtimes(self, folder: str) -> list[Contender]:
-        """The contender of a folder on each of its runtimes, the first runtime's first, then its variants.
-        Raises UsageError for an unknown one."""
+        """A folder's contender on each runtime, then its variants. Raises UsageError for an unknown one."""
         if folder not in self._contenders:
             if folder not in self._manifests:
                 raise self._unknown_contender(folder)
@@ -99,8 +96,7 @@ class Catalogue:
         return unknown("contender", name, self.contender_names(), way_out)
 
     def contenders(self) -> tuple[list[Contender], dict[str, CatalogueError]]:
-        """All contenders on each of their runtimes; and the errors of manifests that cannot be read, by the
-        folder's name."""
+        """All contenders on each of their runtimes, and the errors of unreadable manifests, by folder."""
         contenders: list[Contender] = []
         errors: dict[str, CatalogueError] = {}
         for folder in self.contender_names():
@@ -143,8 +139,7 @@ class Catalogue:
         return sorted(self._files("published"))
 
     def questions(self) -> list[Question]:
-        """All questions, in their order: those of files, and those that workloads of other distributions
-        bring. Raises CatalogueError for a file that cannot be read."""
+        """All questions in order: of files, and of other distributions' workloads. Raises CatalogueError."""
         experiments = self._files("experiments")
 
         def experiment_of(name: str) -> Experiment | None:

@@ -35,8 +35,7 @@ def release(runs_on: str, version: str | None) -> Release | None:
 
 
 def dated(runs_on: str, version: str) -> str:
-    """A version with its year, and with the newest version if that is years newer: `25 (2022; 29 is of
-    2026)`. Only the version if the table lacks it."""
+    """A version with its year, and a release that is years newer: `25 (2022; 29 is of 2026)`."""
     own = release(runs_on, version)
     if own is None:
         return version

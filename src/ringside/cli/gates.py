@@ -23,8 +23,7 @@ Judged = tuple[str, Metric, Comparison | CellChange]
 
 
 def judged(analysis: RunAnalysis) -> Iterator[Judged]:
-    """The comparisons that `vs` and `load --vs` judge: each pair at each point; for a command alone, each
-    point over the first. Servers are judged in all metrics, commands in wall time."""
+    """The judged comparisons: each pair at each point; of a command alone, each point over the first."""
     metrics = analysis.metrics if is_load(analysis) else (analysis.headline,)
     for metric, point, pair in itertools.product(metrics, analysis.points, analysis.pairs):
         where = f" at {analysis.label(point)}" if point.levels else ""

@@ -86,8 +86,7 @@ def load(**options: Any) -> int:
 
 
 def _refusal(error: ProbeError, settings: LoadSettings) -> RingsideError:
-    """The error of the engine, which knows its limits and its patterns: that of an option where it refuses
-    what an option says."""
+    """The engine's refusal as an error: about an option, if the engine names one."""
     _, refused, why = str(error).partition("ringside-probe: load: ")
     if not refused:
         return error
@@ -165,8 +164,7 @@ def _load(settings: LoadSettings, parsed: Sequence[Target], plan: LoadPlan, warm
 def _measure(
     settings: LoadSettings, target: Target, plan: LoadPlan, warm_up: LoadPlan | None
 ) -> tuple[LoadPlan, LoadResult, bool]:
-    """Carry out a load after its warm-up: its plan, in a search that of the rate that was found, its result,
-    and whether it was interrupted."""
+    """Warm up and carry out a load: the plan (of a search: its last), the result, whether interrupted."""
     addresses, silent = ([], []) if plan.unix else _addresses(_dialed(settings, target))
     with _driver(settings, addresses, plan) as driver, _screen(settings) as screen:
         progress_s = screen.progress_s(plan)
@@ -282,8 +280,7 @@ class _Blocks(Listener):
 def _compare(
     settings: LoadSettings, targets: Mapping[str, Target], plans: Mapping[str, LoadPlan], seed: int
 ) -> int:
-    """Carry out, keep and show the comparison of the targets A and B, or a load at A in blocks. The exit
-    status."""
+    """Compare the targets A and B, or measure A in blocks; store and show it. The exit status."""
     addresses = {name: tuple(_addresses(each)[0]) for name, each in targets.items()}
     blocks = settings.blocks or _BLOCKS
     _check_blocks(settings, plans["A"], blocks)

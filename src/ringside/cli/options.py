@@ -34,8 +34,7 @@ class Value(click.types.FuncParamType):  # type: ignore[type-arg]
 
 
 class Option(click.Option):
-    """An option in a section of the help. `shown`: how it is written there, where all ways need too much
-    room."""
+    """An option in a section of the help. `shown`: how it is written there, where all ways are too long."""
 
     def __init__(self, names: Sequence[str], *, section: str, shown: str = "", **attributes: Any) -> None:
         super().__init__(names, **attributes)
@@ -153,8 +152,7 @@ def _option(field: str, row: Sequence[str], section: str, readers: Sequence[str]
 
 
 def _type(kind: str, readers: Sequence[str]) -> Any:
-    """click's type for a range `1..10`, one of the words `a|b`, a `file`, or what a function of that name in
-    one of these modules reads."""
+    """click's type for a range `1..10`, words `a|b`, a `file`, or a function's name in these modules."""
     if match := _RANGE.fullmatch(kind):
         return Value(_whole(int(match[1]), int(match[2])))
     if "|" in kind:
@@ -214,8 +212,7 @@ def _check_rules(table: Mapping[str, Any]) -> None:
 
 
 def command_line_options(but: Collection[str]) -> dict[str, tuple[bool | str | tuple[str, ...], ...]]:
-    """The options of the command line that is carried out, with their values, but those of the fields `but`.
-    Empty where there is no command line."""
+    """The options of this command line with their values, without the fields `but`; empty without one."""
     context = click.get_current_context(silent=True)
     options = context.meta.get(_USED, {}) if context else {}
     return {written: values for name, (written, values) in options.items() if name not in but}

@@ -57,7 +57,6 @@ def write_page(pages: Sequence[RunAnalysis], path: Path, option: str) -> None:
 
 
 def check_page(path: Path, option: str) -> None:
-    """Raises UsageError where a page cannot be written, ReportError where the file there is none of
-    Ringside's."""
+    """Raises UsageError if the page cannot be written, ReportError if the file there is not Ringside's."""
     streams.check_outputs({option: path})
     folder.refuse_others(path, folder.PAGE_MARK, option)

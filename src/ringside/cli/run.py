@@ -37,8 +37,7 @@ _MANY_CELLS = 500  # At half a second a trial.
 
 @dataclass(frozen=True, kw_only=True)
 class RunSettings(Selection):
-    """The command line of `ringside run`, as run.toml has it: what is selected, and how it is carried out.
-    None where an option was left out."""
+    """The command line of `ringside run`, as run.toml has it; None: left out."""
 
     name: str = ""
     levels: tuple[str, ...] = ()
@@ -203,8 +202,7 @@ def _carry_out(settings: RunSettings, task: Task, catalogue: Catalogue, storage:
 def _installer(
     task: Task, catalogue: Catalogue, toolchain: Toolchain, progress: LiveProgress
 ) -> Callable[[Sequence[Contender]], None]:
-    """What installs missing runtimes, but for those that nobody is expected to have; without root, it names
-    those of all parts at once."""
+    """What installs missing runtimes that are not optional; without root it names those of all parts."""
 
     def install(contenders: Sequence[Contender]) -> None:
         if os.geteuid() != 0:

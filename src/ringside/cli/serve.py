@@ -29,8 +29,7 @@ def serve(host: str = LOCAL, port: int = PORT, store: str | None = None) -> int:
 
 
 def start(host: str, port: int, store: str | None, *, cpus: Sequence[int] = ()) -> pages.PageServer:
-    """A page that is being served; `cpus`: those that it may use, empty: all. Raises UsageError where the
-    extra is missing or the port is in use."""
+    """Start a page server on these CPUs [all]. Raises UsageError without the extra or with a used port."""
     pages.check_installed()
     listener, source = pages.listen(host, port), Source(lambda: context.locate_store(store))
     served = pages.PageServer(listener, host, source, context.questions, cpus=cpus)

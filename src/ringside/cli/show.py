@@ -64,9 +64,7 @@ def present(
     with_parts: bool = True,
     everything: bool = False,
 ) -> int:
-    """Print a run, or those of the suite with that id; `report_to`: where their report will be. `with_parts`:
-    the parts of a suite as well, where they were not printed before. `everything`: all tables and columns of
-    the text."""
+    """Print a run, or a suite. `report_to`: where the report will be; `with_parts`: not printed before."""
     # Nearly everything lives until the end: looking for garbage takes a tenth of the time.
     gc.disable()
     analyses = [analysis_of(storage, run) for run in runs]

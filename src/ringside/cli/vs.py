@@ -57,8 +57,7 @@ _COLOURS = {"basic": False, "nocolor": False, "full": True, "color": True}
 
 @dataclass(frozen=True, slots=True)
 class VsSettings:
-    """The command line of `ringside vs`, as vs.toml has it; None where an option was left out. Durations in
-    seconds."""
+    """The command line of `ringside vs`, as vs.toml has it; None: left out. Durations in seconds."""
 
     texts: tuple[str, ...]
     names: tuple[str, ...] = ()
@@ -154,8 +153,7 @@ def vs(**options: Any) -> int:
 
 
 def _resumed(settings: VsSettings) -> tuple[list[Run], VsSettings]:
-    """The run that is continued, or the sessions so far, and the options with which they began, shown as the
-    command line says now. Raises UsageError."""
+    """The run to continue, or its sessions, with the options it began with. Raises UsageError."""
     if own := [*command_line_options({*_SHOWN, "resume", "time_s"}), *settings.texts]:
         raise UsageError(f"--resume continues a run as it began: leave out {one_line(own[0], 60)}")
     storage = context.open_store(settings.store, create=False)
@@ -284,8 +282,7 @@ def _quota_watched() -> Iterator[None]:
 def _measure(
     loop: BlockLoop, trials: command_trials.CommandTrials, progress: LiveProgress
 ) -> tuple[int, bool]:
-    """Carry out all trials while this process has the lock of the machine. The exit status, and whether what
-    was measured can be compared."""
+    """Carry out all trials with the machine's lock held: the exit status, and whether ratios are possible."""
     status, is_whole = 0, True
     try:
         with progress:
@@ -391,8 +388,7 @@ def _ignored(text: str | None) -> frozenset[int] | Literal["all"]:
 
 
 def _rule(settings: VsSettings, *, is_alone: bool, points: int) -> StoppingRule:
-    """Until all is decided, or the blocks or the time are over: 30 seconds where neither is given. A
-    command alone has no goal, and a time of its own."""
+    """Until decided, or the end of blocks or time [30 s]. A command alone has no goal and its own time."""
     until, blocks, min_runs, time_s = settings.until, settings.blocks, settings.min_runs, settings.time_s
     if settings.runs is not None:
         return StoppingRule(max_blocks=settings.runs)

@@ -143,8 +143,7 @@ def _engine(part: EnginePart) -> dict[str, Any]:
 
 
 def milliseconds(summary: LatencySummary | None) -> dict[str, Any] | None:
-    """Mean, percentiles and maximum of a histogram in milliseconds, and which percentiles too few requests
-    support; None where it holds nothing."""
+    """A histogram's mean, percentiles (with those that lack requests) and maximum; None if it is empty."""
     if summary is None or not summary.count:
         return None
     times = {name: getattr(summary, f"{name}_ns") / 1e6 for name in ("mean", *PERCENTILES, "max")}

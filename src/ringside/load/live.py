@@ -192,8 +192,7 @@ class Watch:
 
 
 class Screen:
-    """Draws a load on a terminal at each progress of it; elsewhere, if it `says` so, prints a line now and
-    then."""
+    """Draws a load on a terminal as it progresses; elsewhere, if it `says` so, prints a line now and then."""
 
     def __init__(self, console: Console, *, wanted: bool, says: bool = False, reports: bool = True) -> None:
         self._console, self._reports = console, reports

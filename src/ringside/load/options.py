@@ -137,8 +137,7 @@ def body(text: str) -> bytes | Path:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadSettings:
-    """The command line of `ringside load`, as options.toml has it; None where an option was left out. Times
-    in seconds."""
+    """The command line of `ringside load`, as options.toml has it; None: left out. Times in seconds."""
 
     targets: tuple[str, ...]
     connections: int | None = None

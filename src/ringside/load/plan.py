@@ -32,8 +32,7 @@ _CONNECTIONS = {"http": 64, "tcp": 64, "ws": 64, "stream": 100}
 
 
 def check(settings: LoadSettings, target: Target, other: Target | None) -> None:
-    """Raise UsageError where options of the command line exclude each other, or do not suit the target or the
-    `other` one, with which it is compared."""
+    """Raise UsageError if options exclude each other, or do not suit the target or the `other` one."""
     used = command_line_options(())
     is_stream = target.protocol == "stream"
     kind = "stream+ws" if is_stream and target.is_websocket else target.protocol

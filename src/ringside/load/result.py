@@ -189,8 +189,7 @@ def causes(result: LoadResult, plan: ipc.LoadPlan | None) -> tuple[ipc.EngineWar
 
 
 def failure(figures: ipc.LoadFigures) -> str:
-    """Why a load says nothing of how fast its target is: more than MAX_FAILED_SHARE of its requests failed.
-    Empty where it does."""
+    """Why a load does not show its target's speed: more than MAX_FAILED_SHARE failed. Empty if it does."""
     if figures.failed <= MAX_FAILED_SHARE * figures.attempted:
         return ""
     counts = {**figures.errors, "unfinished": figures.unfinished}

@@ -84,8 +84,7 @@ class TargetTrials(TrialMaker):
 
 
 def load_message(figures: ipc.LoadFigures, started_within_s: float | None = None) -> ipc.LoadMessage:
-    """What a load by itself showed, as the load of a trial. `started_within_s`: how far apart its engines
-    started at most; None of one."""
+    """A load by itself as the load of a trial. `started_within_s`: of several engines, how far apart."""
     values = {name: getattr(figures, name) for name in ipc.LoadFigures.__struct_fields__}
     within_ns = None if started_within_s is None else round(started_within_s * 1e9)
     return ipc.LoadMessage(**values, step=STEP, name=LOAD, started_within_ns=within_ns)
@@ -141,8 +140,7 @@ def begin(
 
 
 def conduct(run: Run, plans: Mapping[str, ipc.LoadPlan], store: Store, driver: Probe, notify: Notify) -> None:
-    """Carry out all blocks. `plans`: by target the whole load, with its addresses. KeyboardInterrupt passes
-    through, with all whole loads in the store."""
+    """Carry out all blocks. `plans`: whole loads by target. KeyboardInterrupt leaves whole loads stored."""
     experiment = read_plan(run).experiment
     blocks = experiment.blocks
     parts = {name: partial(part, replace(plan, counts=True), blocks) for name, plan in plans.items()}

@@ -318,8 +318,7 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """A contender that can be measured. `content`: a hash of what was built; `program`: the workload whose
-    program alone was built, empty for all."""
+    """A contender that can be measured. `content`: its build's hash; `program`: the only workload built."""
 
     contender: Contender
     receipt: Receipt

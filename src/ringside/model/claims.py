@@ -10,8 +10,7 @@ from ringside.model.design import Level
 
 
 class LevelRule(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A rule that picks levels of a factor. It applies last, to the points of a run that all other rules
-    leave."""
+    """A rule that picks levels of a factor, among the points that all other rules leave."""
 
     least: int | None = None
     other_than: Level | None = None

@@ -117,8 +117,7 @@ class ExperimentLimits(Table, frozen=True):
 
 
 class ShowKeys(Table, frozen=True):
-    """What tables and plots show: the metrics that are compared, the first as the headline, and the factor on
-    the x axis of plots."""
+    """The compared metrics, the headline first, and the factor on the x axis of plots."""
 
     metrics: Texts = ()
     sweep: str | None = None
@@ -218,8 +217,7 @@ class Experiment:
 
 
 class Suite(Table, frozen=True, kw_only=True):
-    """`experiments/NAME.toml` with `parts`: experiments that run one after another. `full`: those of
-    `run --full`, at sizes that take long."""
+    """`experiments/NAME.toml` with `parts`, experiments in turn. `full`: those of `run --full`."""
 
     title: str
     experiments: Names = msgspec.field(name="parts")
@@ -233,8 +231,7 @@ class Suite(Table, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
-    """A file that a program reads. `pieces` yields its bytes, each piece with the bytes of the right answer
-    to it. `smaller`: how a user asks for a smaller file."""
+    """A file that a program reads. `pieces` yields its bytes, each piece with the bytes of its answer."""
 
     name: str
     most_bytes: int
@@ -244,8 +241,7 @@ class InputFile:
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """An input file that exists, its size, and what a program that reads it must write: its hash, and the
-    file that holds it."""
+    """An input file, its size, the hash of the right output, and the file with that output."""
 
     path: Path
     size_bytes: int

@@ -297,8 +297,7 @@ def in_order(trials: Iterable[Trial]) -> list[Trial]:
 
 
 def counted(trials: Iterable[Trial]) -> list[Trial]:
-    """The trials that count, in order: one per cell and block. This is the trial whose outcome is final or,
-    if none is, the last one."""
+    """The trials that count, in order: per cell and block the first final one, else the last one."""
     chosen: dict[tuple[int, Cell], Trial] = {}
     for trial in trials:
         before = chosen.get((trial.block, trial.cell))

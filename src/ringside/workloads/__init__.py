@@ -21,8 +21,7 @@ _REQUIRED = ("name", "title", "factors", "metrics", "compared")
 
 
 def declared() -> Iterable[EntryPoint]:
-    """The entry points of all installed distributions. Each has the workload's name and refers to a subclass
-    of Workload or to an instance of it."""
+    """The entry points of all distributions: a workload's name, and a Workload or a subclass of it."""
     return entry_points(group=GROUP)
 
 
@@ -43,8 +42,7 @@ class Registry(Mapping[str, Workload]):
         self._loaded: dict[str, Workload | str] = {}
 
     def find(self, name: str) -> Workload:
-        """The workload of that name. Raises UsageError, with why, for one that cannot be used and for an
-        unknown one."""
+        """The workload of that name. Raises UsageError for an unknown or unusable one."""
         if name in self._own:
             return self._own[name]
         if name not in self._foreign:
@@ -148,8 +146,7 @@ def workload(name: str) -> Workload:
 
 
 def measurement(name: str, outputs: Sequence[Metric] = ()) -> Measurement:
-    """The workload of that name, or `command` (of `vs`, with these metrics of its output) or `target` (of
-    `load --vs`). Raises UsageError as `workload` does."""
+    """A workload, `command` (of `vs`, with these output metrics) or `target`. Raises UsageError."""
     if outputs and name == COMMAND.name:
         return CommandTimes(outputs)
     return _MEASUREMENTS.get(name) or workload(name)

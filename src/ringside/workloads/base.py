@@ -89,8 +89,7 @@ class Capability(Declared, frozen=True):
 
 
 class Cores(Factor, frozen=True):
-    """The number of CPUs: 1 to what the machine has, `all`, `walk` for 1, 2, 4 … and all, or `each` for every
-    number."""
+    """The number of CPUs: up to the machine's, `all`, `walk` (1, 2, 4 … and all), or `each`."""
 
     def resolve(self, level: Level, available: int) -> tuple[int, ...]:
         """The numbers of CPUs that `level` means on a machine with `available` of them. Raises UsageError."""
@@ -151,8 +150,7 @@ class Curve(Declared, frozen=True):
 
 
 class Distribution(Declared, frozen=True):
-    """Times of single requests, drawn as a curve over percentiles: those of a histogram of a load of a step,
-    where trials have it."""
+    """Times of single requests as a curve over percentiles: a histogram of a step's load."""
 
     title: str
     explanation: str
@@ -300,8 +298,7 @@ class Measurement(ABC):
     def medians(
         self, trials: Iterable[Trial], of: Callable[[Mapping[str, float]], float | None]
     ) -> dict[Cell, float]:
-        """By cell, the median over its `ok` trials of `of` applied to their metrics, without those for which
-        it is None."""
+        """By cell, the median of `of` over its `ok` trials, without cells where it is None."""
         values: dict[Cell, list[float]] = {}
         for trial in trials:
             if trial.outcome is Outcome.OK and (value := of(self.figures(trial))):
@@ -313,8 +310,7 @@ class Measurement(ABC):
         return None
 
     def repeats_of(self, trial: Trial) -> tuple[float, ...]:
-        """The repeated metric of each repeat in one process, in their order; empty where the work was done
-        once."""
+        """The repeated metric of each repeat in one process; empty where the work was done once."""
         unit_ns = self.repeated_unit_ns(trial.cell.point)
         return tuple(ns / unit_ns for ns in trial.repeats_ns(self.repeated_phase))
 
@@ -385,8 +381,7 @@ class Workload(Measurement):
         raise UsageError(f"the workload `{self.name}` has no factor `{name}`; {hint}")
 
     def label(self, point: Point, factors: Collection[str]) -> str:
-        """These factors of a point in words, `400 units, 300 messages`; defaults are left out unless nothing
-        else remains."""
+        """These factors in words, `400 units, 300 messages`, without obvious defaults unless all are."""
         levels = point.as_dict()
         known = [each for each in self.factors if each.name in factors and each.name in levels]
         special = [
@@ -404,8 +399,7 @@ class Workload(Measurement):
         """Raise UsageError for a point whose levels do not go together."""
 
     def missing(self, offered: Collection[str], point: Point, headline: str) -> str | None:
-        """Why a contender with these capabilities cannot be measured at this point for that metric; None if
-        it can."""
+        """Which capability a contender lacks at this point for that metric; None if it lacks nothing."""
         levels = point.as_dict()
         for capability in self.capabilities:
             if capability.name in offered:
@@ -433,8 +427,7 @@ class Workload(Measurement):
         return type(self).service is not Workload.service
 
     def service(self, point: Point, seed: int) -> Service | None:
-        """For a contender that listens, what the probe does with it; None for a program that ends by
-        itself."""
+        """What the probe does with a contender that listens; None for a program that ends by itself."""
         return None
 
     def input(self, point: Point) -> InputFile | None:
@@ -456,16 +449,13 @@ class Workload(Measurement):
 
     @abstractmethod
     def evidence(self, point: Point, seed: int, input: Input | None) -> Evidence:
-        """The evidence of a contender that did the work. `input`: the file of this point, where there is
-        one. Raises UsageError where its answers cannot be read."""
+        """The evidence of the work. `input`: the point's file. Raises UsageError if it cannot be read."""
 
     def refute(self, trial: Trial, seed: int) -> None:
-        """Raise ValueError where what an `ok` trial reported cannot be true. For evidence that depends on
-        times, which the probe does not know beforehand."""
+        """Raise ValueError if what an `ok` trial reported cannot be true, where that depends on times."""
 
     def least_ns(self, point: Point, input_bytes: int | None) -> Mapping[str, float]:
-        """The least time of each phase on any machine, by name: a number of cycles of an 8 GHz CPU.
-        `input_bytes`: the size of the program's input, where it has one."""
+        """By phase, the time that a CPU of 8 GHz would need. `input_bytes`: the size of the input."""
         return {}
 
     def output_bytes(self, point: Point) -> int:
@@ -482,8 +472,7 @@ class Workload(Measurement):
         return bool(self.repeated_phase) and is_same and point.as_dict().get(REPEATS.name) == AUTO
 
     def rehearsal(self, point: Point) -> Point:
-        """The point of the rehearsal before the first block, for an experiment whose smallest point is this
-        one: enough to run all code, without long work."""
+        """The point at which a contender runs before the first block: all code runs, and long work is cut."""
         return point.but(
             **{
                 factor: level

@@ -529,8 +529,7 @@ class _Test:
     # --- several judgements ------------------------------------------------------------------------
 
     def at_each_place(self) -> ClaimResult:
-        """Judge each stand-in at each place separately: their common answer, or `inconclusive` if they
-        differ."""
+        """Judge each stand-in at each place: the common answer, or `inconclusive` if they differ."""
         row = self.row
         each = {"sentence": "{name} {ratio} times{where}", "note": ""}
         findings = [

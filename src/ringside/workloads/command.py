@@ -63,8 +63,7 @@ class CommandTimes(Measurement):
         return {name: float(value) for name, value in values if value is not None}
 
     def diagnostics(self, trials: Sequence[Trial]) -> list[Diagnostic]:
-        """Outputs that differ, failures that were counted, and commands that are too short, or that wait for
-        the reader of their output."""
+        """Different outputs, included failures, commands that are too short, and slow readers of output."""
         by_name: dict[str, list[Trial]] = {}
         for trial in trials:
             if trial.outcome is Outcome.OK and trial.block > 0:

@@ -47,8 +47,7 @@ LEVELS = ("p50", "p99", "max")
 
 
 def reported_ns(result: Mapping[str, str], name: str) -> list[int]:
-    """The p50, p99 and maximum of these times that a program reports. Raises ValueError where one is no whole
-    number, or smaller than the one before."""
+    """The reported p50, p99 and maximum of these times. Raises ValueError if one is missing or falls."""
     names = [f"{name}_{level}_ns" for level in LEVELS]
     numbers = [number for each in names if (number := whole_number(result.get(each, ""))) is not None]
     if len(numbers) < len(names) or numbers != sorted(numbers):

@@ -146,8 +146,7 @@ def high_percentiles(name: str, histogram: str = "latency") -> dict[str, tuple[s
 
 
 def step_figures(trial: Trial, step_name: str, load_name: str = "all") -> dict[str, float]:
-    """Memory before the first request, at its peak and after a step, the most threads, and how busy the load
-    engine was with a load of that step."""
+    """Memory before, at its peak and after a step, the most threads, and how busy the load engine was."""
     figures: dict[str, float] = {}
     if trial.report and trial.report.peak_pss_bytes:
         figures["peak_pss_bytes"] = float(trial.report.peak_pss_bytes)

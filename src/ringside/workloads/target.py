@@ -75,8 +75,7 @@ class TargetLoad(Measurement):
 
 
 def _bodies(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
-    """Targets whose constant answers differ from those of the first target. If the answers of a target vary,
-    by a date or an id, nothing is known."""
+    """Targets whose constant answers differ from the first target's. Varying answers say nothing."""
     answers: dict[str, set[tuple[int, str]]] = {}
     for trial in trials:
         if load := trial.load(STEP):

@@ -137,8 +137,7 @@ def _figure(value: Interval, unit: str) -> dict[str, Any]:
 
 
 def _verdict(pair: Comparison | CellChange, metric: Metric) -> dict[str, Any]:
-    """A verdict as it stands in every document: by its name, in the metric's words, what stands in the way of
-    one, and what an earlier look had shown that later blocks contradict."""
+    """A verdict in every document: its name and word, its obstacle, what an earlier look had shown."""
     return {
         "verdict": str(pair.verdict),
         "word": verdict_word(pair.verdict, metric),
@@ -217,8 +216,7 @@ def _contender(contender: PlannedContender) -> dict[str, Any]:
 
 
 def vs_document(analysis: RunAnalysis, facts: Mapping[str, Any]) -> dict[str, Any]:
-    """The document of `vs --json`. `facts`: how it was measured. Where commands have parameters, each entry
-    is of one point."""
+    """The document of `vs --json`. `facts`: how it was measured. With parameters, entries have a point."""
     return {
         "format": FORMAT,
         **facts,
@@ -238,8 +236,7 @@ def vs_document(analysis: RunAnalysis, facts: Mapping[str, Any]) -> dict[str, An
 def load_document(
     analysis: RunAnalysis, facts: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """The document of `load --vs --json`. `facts`: how it was measured; `runs`: block, name and the document
-    of each load."""
+    """The document of `load --vs --json`. `facts`: how it was measured; `runs`: a document per load."""
     return {
         "format": FORMAT,
         "targets": {name: contender.title for name, contender in analysis.contenders.items()},

@@ -30,8 +30,7 @@ _PYPERF_UNITS = {unit: ("second", ns / NS_OF["s"]) for unit, ns in NS_OF.items()
 
 
 def _benchmarks(analysis: RunAnalysis) -> Iterator[tuple[str, CellAnalysis, Metric, Interval]]:
-    """Each compared metric of each cell that has a figure. Names are unique within a file, and across
-    experiments."""
+    """Each compared metric of each cell that has a figure, with a name that is unique across experiments."""
     for cell in analysis.cells.values():
         for metric in analysis.metrics:
             if value := cell.metrics.get(metric.name):
@@ -57,8 +56,7 @@ def bencher(analysis: RunAnalysis) -> str:
 
 
 def github_action(analysis: RunAnalysis, *, smaller_is_better: bool = True) -> str:
-    """A list for its tool `customSmallerIsBetter` (or `customBiggerIsBetter`): compared metrics of that
-    direction."""
+    """The compared metrics of one direction, for `customSmallerIsBetter` or `customBiggerIsBetter`."""
     entries = []
     for name, _, metric, value in _benchmarks(analysis):
         if metric.smaller_is_better != smaller_is_better:

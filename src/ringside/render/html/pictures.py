@@ -163,8 +163,7 @@ def history_view(history: History, links: Mapping[str, str]) -> dict[str, Any]:
 
 
 def drawing(spec: Json, width: int = _WIDTH) -> Markup | None:
-    """A plot as SVG that stands in a page and has its colours, light or dark; `width`: of the plot without
-    its axis, in pixels. None where the package that draws is missing."""
+    """A plot as SVG in the page's colours, so many pixels wide; None if the drawing package is missing."""
     if missing():
         return None
     convert = importlib.import_module("vl_convert")

@@ -117,8 +117,7 @@ def script(text: str) -> Markup:
 
 
 def policy(scripts: Sequence[Markup]) -> str:
-    """The page's Content-Security-Policy: these scripts, known by their hashes, without eval, and no
-    network."""
+    """The page's Content-Security-Policy: these scripts by their hashes, no eval, no network."""
     digests = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in scripts)
     hashes = " ".join(f"'sha256-{digest}'" for digest in digests) or "'none'"
     return (

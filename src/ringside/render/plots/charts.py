@@ -96,8 +96,7 @@ def figures(analyses: Sequence[RunAnalysis]) -> Iterator[PanelFiles]:
 def charts_with_stems(
     analysis: RunAnalysis, *, several: bool
 ) -> Iterator[tuple[Chart, list[tuple[Panel, str]]]]:
-    """All plots of a run, each panel with the stem of its files: `NN-chart-panel`, with the experiment before
-    it where there are several runs."""
+    """All plots of a run, each panel with the stem of its files: `[EXPERIMENT-]NN-chart-panel`."""
     numbers = itertools.count(1)
     for chart in charts(analysis):
         panels = []
@@ -128,8 +127,7 @@ def _field(value: Any) -> Any:
 
 
 def standing_alone(panel: Panel, title: str) -> str:
-    """A panel's specification as JSON with a width, a title, and the page's light colours in place of its
-    variables."""
+    """A panel as JSON with a width, a title, and the page's light colours in place of its variables."""
     page = (Path(__file__).parents[1] / "html" / "page.css").read_text(encoding="utf-8")
     colours = dict(re.findall(r"--([a-z0-9]+): *(#[0-9a-f]{6});", page.split("}", 1)[0]))
     look = {"anchor": "start", "fontSize": 13, "limit": _WIDTH, "color": "var(--ink)"}

@@ -94,8 +94,7 @@ def both_scales(
 
 
 def curve_charts(analysis: RunAnalysis) -> Iterator[spec.Chart]:
-    """The curves of the workload: each contender's metrics in their places. Those of one title are panels of
-    one plot."""
+    """The workload's curves: metrics of each contender in their places. Curves of one title share a plot."""
     curves = analysis.measurement.curves
     for title in dict.fromkeys(curve.title for curve in curves):
         together = [curve for curve in curves if curve.title == title]
@@ -214,8 +213,7 @@ def _percentile_lines(
 
 
 def percentile_place(level: float) -> float:
-    """The place of a share on the axis. Rounded: 1 − 0.999 is not a thousandth to the last bit, and a tick
-    beyond the last point is not drawn."""
+    """The place of a share on the axis. Rounded, since a tick beyond the last point would not be drawn."""
     return float(f"{1 / (1 - level):.9g}")
 
 
@@ -280,8 +278,7 @@ def _warm_up_lines(analysis: RunAnalysis, metric: Metric, point: Point) -> spec.
 
 
 def _thinned(series: Sequence[float]) -> Iterator[tuple[int, float]]:
-    """Values with their numbers, from 1; of many the first, the last, and those between at even distances on
-    a logarithmic axis."""
+    """Values with their numbers, from 1; of many, those at even distances on a logarithmic axis."""
     last = len(series)
     steps = range(_MOST_PLACES)
     places = range(1, last + 1) if last <= _MOST_PLACES else {round(last ** (i / steps[-1])) for i in steps}
@@ -306,8 +303,7 @@ def speed_up_charts(analysis: RunAnalysis) -> Iterator[spec.Chart]:
 
 
 def _speed_up_lines(analysis: RunAnalysis, scaling: CoresScaling) -> spec.Json:
-    """Dots with intervals from 1 core on, curves, and the ideal as a dashed line that ends where the axis
-    does."""
+    """Dots with intervals, fitted curves, and the ideal as a dashed line up to the end of the axis."""
     rows: list[spec.Json] = [
         {
             "contender": row.contender,

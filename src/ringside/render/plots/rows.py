@@ -89,8 +89,7 @@ _MAX_ROWS, _MAX_PANELS = 60, 6
 
 
 def diff_chart(diff: RunDiff) -> spec.Chart:
-    """A panel for each metric of which both runs have positive figures, with lines at 1 and, dashed, at the
-    limits of the margin."""
+    """A panel for each metric that both runs have, with lines at 1 and, dashed, at the margin's ends."""
     by_metric: dict[Metric, list[CellChange]] = {}
     for change in diff.changes:
         if change.ratio.estimate > 0:
@@ -129,8 +128,7 @@ def diff_chart(diff: RunDiff) -> spec.Chart:
 
 
 def published_charts(analysis: RunAnalysis) -> Iterator[spec.Chart]:
-    """For each metric of the source a panel for each pair: a row for each point, the source's ratio hollow,
-    this run's filled."""
+    """For each metric a panel per pair and a row per point: the source's ratio hollow, this run's filled."""
     now = Metric("ratio", "", "now", "")
     for both in analysis.then_and_now:
         by_pair: dict[str, list[spec.Json]] = {}

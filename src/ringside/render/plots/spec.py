@@ -39,8 +39,7 @@ def colour(name: str, floor: str | None = None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One picture: a title and its Vega-Lite specification, as wide as its container. `point`: the one that
-    it shows alone."""
+    """A picture: title and Vega-Lite specification, as wide as its container. `point`: the one it shows."""
 
     title: str
     spec: Json
@@ -48,15 +47,13 @@ class Panel:
 
     @property
     def height(self) -> int:
-        """Its height with the axis, in pixels: room is kept for it, so that a page does not jump when it is
-        drawn."""
+        """Its height with the axis, in pixels: a page reserves it, so that nothing jumps."""
         return int(self.spec["height"]) + 54
 
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Panels that are read together. `caption` says what is shown, in plain words. Each specification gets a
-    description for screen readers."""
+    """Panels that are read together, with a caption. Each gets a description for screen readers."""
 
     title: str
     caption: str
@@ -98,8 +95,7 @@ _MOST_WORDS = 10
 
 
 def log_ticks(low: float, high: float, most: int = 8) -> list[float]:
-    """Three to `most` round numbers on a logarithmic axis from `low` to `high`, both positive; the only one
-    where both are the same."""
+    """Three to `most` round numbers from `low` to `high`, both positive; one if these are equal."""
     if low == high:
         return [low]
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
@@ -118,8 +114,7 @@ def log_ticks(low: float, high: float, most: int = 8) -> list[float]:
 
 
 def numbers(title: str, low: float, high: float, *, log: bool = True, grid: bool = False) -> Json:
-    """The properties of a channel of numbers from `low` to `high`, with round ticks. What lies outside a
-    logarithmic one is drawn at its end."""
+    """A channel of numbers from `low` to `high` with round ticks. A log axis draws outliers at its ends."""
     scale: Json = {"type": "log", "clamp": True} if log else {"type": "linear"}
     ticks: Json = {"values": log_ticks(low, high)} if log else {"tickCount": 6}
     return {
@@ -233,8 +228,7 @@ def row_axis(labels: Sequence[str], **more: Any) -> Json:
 
 
 def layer(data: str, mark: str, *, valid: str = "", encoding: Json, **properties: Any) -> Json:
-    """A layer that draws the rows of `data` as marks with these properties; with `valid`, only those in which
-    that field has a value."""
+    """Draw the rows of `data` as marks with these properties; with `valid`, those that have that field."""
     drawn: Json = {"data": {"name": data}, "mark": {"type": mark, **properties}, "encoding": encoding}
     return drawn | ({"transform": [{"filter": f"isValid(datum.{valid})"}]} if valid else {})
 

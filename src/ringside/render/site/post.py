@@ -23,8 +23,7 @@ _CHARTS_OF_SEVERAL = 2
 
 
 def write_post(path: Path, analyses: Sequence[RunAnalysis]) -> list[str]:
-    """Write the folder, or write it again; the paths of what was written. Raises ReportError, before anything
-    is written where the folder holds files of others."""
+    """Write or rewrite the folder; its paths. Raises ReportError before it would touch files of others."""
     folder, several = Folder(path, "post"), len(analyses) > 1
     files: dict[str, bytes] = {}
     parts = []

@@ -43,8 +43,7 @@ _MAX_LENGTH = 2000
 
 
 def render_pages(pages: Sequence[RunAnalysis], questions: Sequence[Question] = (), *, home: str = "") -> str:
-    """The page of some runs, with those of the questions that they answer; `home`: the address of the list of
-    runs that it is one of."""
+    """The page of runs with the questions that they answer. `home`: the address of the list of runs."""
     sources = {digest: text for each in pages for digest, text in each.sources.items()}
     return render(analyse_suite(pages, questions), sources, home=home)
 
@@ -83,8 +82,7 @@ def file_name(name: str) -> str:
 
 
 def data_files(analysis: RunAnalysis) -> dict[str, bytes]:
-    """The figures of a run as CSV, and its document, that of `show --json` with the headline's metric and the
-    medians of the reference computations."""
+    """A run as CSV, and as the document of `show --json` with its headline and reference computations."""
     values = {
         **document(analysis),
         "headline": asdict(analysis.headline),
@@ -141,8 +139,7 @@ class SiteList(msgspec.Struct):
 
 
 def write_site(path: Path, pages: Sequence[RunAnalysis], base: str = "") -> list[str]:
-    """Write or extend a site; the paths of what was written. `base`: its address, for the feed. Raises
-    ReportError, before anything is written where the folder holds files of others."""
+    """Write or extend a site; its paths. Raises ReportError before it would touch files of others."""
     folder = Folder(path, "site", SiteList())
     kept: SiteList = folder.about
     base = f"{base.rstrip('/')}/" if base else kept.base

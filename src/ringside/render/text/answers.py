@@ -183,8 +183,7 @@ def _first(standing: Standing) -> str:
 
 
 def comparison_sentence(comparison: Comparison, metric: Metric, margin: float) -> Sentence:
-    """`B was 1.45 times faster than A in wall time (1.42–1.47)`, `B took 2.50× A's wall time (2.20–2.90):
-    slower`: with one figure."""
+    """`B was 1.45 times faster than A in wall time (1.42–1.47)`, `B took 2.50× A's wall time: slower`."""
     contender, baseline, ratio = comparison.contender, comparison.baseline, comparison.ratio
     word, noun = verdict_text(comparison, metric, margin), f"{'mean ' * bool(comparison.modes)}{metric.noun}"
     above_1 = ratio if ratio.estimate > 1 else ratio.inverse

@@ -105,8 +105,7 @@ def name(analysis: RunAnalysis, contender: str) -> str:
 
 
 def figure(cell: CellAnalysis, metric: Metric, *, with_interval: bool = False) -> TableCell:
-    """A metric of a cell; where the cell has no figures at all, how its trials ended; where the program did
-    not report what it should have, that it is missing."""
+    """A metric of a cell; else `missing` if the program did not report it, or how its trials ended."""
     if value := cell.metrics.get(metric.name):
         return (interval if with_interval else estimate)(value, metric.unit)
     if cell.values(metric.name):

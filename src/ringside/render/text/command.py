@@ -44,8 +44,7 @@ def command(analysis: RunAnalysis) -> str:
 
 
 def own_command(analysis: RunAnalysis) -> str:
-    """The command that makes this run alone: of a part of a suite, what was chosen of the suite and concerns
-    the part."""
+    """The command that makes this run alone: for a part of a suite, the suite's options that concern it."""
     suite = analysis.plan.suite
     if suite is None or not isinstance(analysis.measurement, Workload):
         return command(analysis)
@@ -124,8 +123,7 @@ def command_to_repeat(analysis: RunAnalysis, cell: CellAnalysis) -> str:
 
 
 def failure_notes(analysis: RunAnalysis, cell: CellAnalysis) -> tuple[str, ...]:
-    """Lines below a table: the end of what the program wrote to stderr, or of what its build printed, and how
-    to repeat the trial."""
+    """What a failed program, or its build, printed last, and how to repeat the trial."""
     name = cell.cell.contender
     lines: list[str] = []
     if stderr := last_lines(cell.stderr):

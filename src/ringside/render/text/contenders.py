@@ -41,8 +41,7 @@ _MAX_TEXT = 200
 
 
 def contender_table(*analyses: RunAnalysis) -> TableData:
-    """What the contenders of some runs are: their model, queue, scheduler and version. Columns in which no
-    contender has text are left out."""
+    """What the contenders are: model, queue, scheduler, version. Columns without text are left out."""
     contenders: dict[str, list[PlannedContender]] = {}
     for analysis in analyses:
         for name, contender in analysis.contenders.items():
@@ -81,8 +80,7 @@ def failure_table(analysis: RunAnalysis) -> TableData | None:
 
 
 def overview_table(overview: Overview) -> TableData:
-    """A row for each contender but the reference programs, a column for each problem: times the best one's
-    headline."""
+    """A row per contender, a column per problem: how many times the best headline. Without the floors."""
     floors = {column.analysis.floor for column in overview.columns}
     rows: list[Row] = [
         [("program", name), *((column.label, _overview_cell(column, name)) for column in overview.columns)]

@@ -22,8 +22,7 @@ CODES = tuple(_TEXTS)
 
 
 def words(diagnostic: Diagnostic) -> tuple[str, str]:
-    """The text and the remedy of a diagnostic, without their last full stops: its own, or those of its code.
-    Raises KeyError for an unknown code without a text."""
+    """A diagnostic's text and remedy without full stops. Raises KeyError for an unknown code."""
     text, remedy = diagnostic.text, diagnostic.remedy
     if not text:
         fields = _fields(diagnostic)

@@ -136,8 +136,7 @@ def table(standing: FamilyStanding, title: str) -> TableData:
 
 
 def programs_table(answers: Sequence[QuestionAnswer]) -> TableData | None:
-    """A row for each program, a column for each figure of the questions; those that may be first are marked.
-    None for one figure."""
+    """A row per program, a column per figure; a mark for possible firsts. None for a single figure."""
     columns: dict[str, FamilyStanding] = {}
     for part in (part for each in answers for part in each.parts):
         if part.standing:

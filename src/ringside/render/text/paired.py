@@ -78,8 +78,7 @@ def _warnings(analysis: RunAnalysis) -> list[Diagnostic]:
 
 
 def verdicts(analysis: RunAnalysis, order: str = "auto") -> list[Sentence]:
-    """What failed; then for servers a sentence for each compared metric, for commands the headline of each,
-    the best first, point by point."""
+    """Failures, then a sentence per pair, the best first: about each metric of servers, or the headline."""
     failures = (each for each in analysis.diagnostics if each.code in _FIRST)
     sentences = [Sentence(diagnostics.sentences(each), "failed") for each in failures]
     noisy = (each.values for each in analysis.diagnostics if each.code == "noisy-neighbour")

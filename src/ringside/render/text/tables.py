@@ -26,8 +26,7 @@ _IMPLAUSIBLE = f"{cells.MARK} has figures that no honest program can have: see t
 
 
 def tables(analysis: RunAnalysis, *, is_part: bool = False, by_point: bool = True) -> list[TableData]:
-    """All tables of a run, in the order in which they are read. `is_part`: of a suite, which has one table of
-    all contenders. `by_point`: also those of `point_table`."""
+    """All tables of a run in reading order. `is_part`: of a suite. `by_point`: also those of points."""
     return [each for each in _tables(analysis, is_part=is_part, by_point=by_point) if each]
 
 
@@ -155,8 +154,7 @@ def point_notes(analysis: RunAnalysis, point: Point) -> list[str]:
 
 
 def other_metrics(analysis: RunAnalysis, point: Point) -> list[Metric]:
-    """The metrics besides the headline of which some contender has a figure at the point: compared ones, then
-    those without verdicts."""
+    """The metrics besides the headline that have figures at the point: compared ones, then the others."""
     present = {metric for name in analysis.names for metric in analysis.cell(name, point).metrics}
     secondary = map(analysis.measurement.metric, analysis.measurement.secondary)
     return [
@@ -351,8 +349,7 @@ def scaling_tables(analysis: RunAnalysis) -> Iterator[TableData]:
 
 
 def slope_tables(analysis: RunAnalysis) -> Iterator[TableData]:
-    """A table for each slope of the workload: a row for each contender, the smallest first, and a column for
-    each setting of the other factors."""
+    """A table per slope: a row per contender, smallest first, a column per setting of other factors."""
     for growth in analysis.slopes:
         slope, titles = growth.law, {fixed: str(fixed) for _, fixed in growth.values}
         shown = _by_setting(growth.order, titles, growth.values, slope.title, slope.unit)

@@ -107,8 +107,7 @@ def show_sessions(suite: SuiteAnalysis, console: Console) -> None:
 
 
 def show_overview(suite: SuiteAnalysis, console: Console, *, everything: bool = False) -> None:
-    """Print how the contenders compare in all problems of a suite; `everything`: after contenders, machine
-    and notes, else before the warnings."""
+    """Print the overview of a suite; `everything`: with contenders, machine and notes, without warnings."""
     console.print()
     if everything:
         render(contender_table(*suite.runs), console, everything=True)
@@ -234,8 +233,7 @@ def _one_grid(table: TableData, console: Console, barred: frozenset[int], box: B
 def _several_grids(
     table: TableData, console: Console, barred: frozenset[int], box: Box | None
 ) -> list[Table]:
-    """The columns that must be there in several tables, each with the names; empty where even two columns do
-    not fit."""
+    """The indispensable columns in several tables, each with the names; empty if not even two fit."""
     if console.width < _MIN_SPLIT_WIDTH:
         return []
     grids: list[Table] = []
@@ -342,8 +340,7 @@ def band_label(edge_ns: float) -> str:
 
 
 def shade(count: int, highest: int) -> int:
-    """How dark a count is drawn, from 0 (nothing) to 4 (the highest count), on a logarithmic scale, so that a
-    few slow replies among many fast ones can be seen."""
+    """How dark a count is drawn, 0 to 4 (the highest), on a log scale that shows a few slow replies too."""
     if count <= 0 or highest <= 0:
         return 0
     return min(4, max(1, math.ceil(4 * math.log1p(count) / math.log1p(highest))))

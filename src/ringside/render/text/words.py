@@ -43,8 +43,7 @@ class Sentence:
 
 
 def verdict_word(verdict: Verdict, metric: Metric) -> str:
-    """A verdict as documents have it: a time is faster or slower, memory less or more, all else lower or
-    higher."""
+    """A verdict in documents: times are faster or slower, memory less or more, others lower or higher."""
     if verdict not in (Verdict.FASTER, Verdict.SLOWER):
         return str(verdict)
     words = ("less", "more") if metric.unit == "B" else ("lower", "higher")
@@ -103,8 +102,7 @@ def blocks(analysis: RunAnalysis, *, is_over: bool = False) -> str:
 
 
 def point_heading(analysis: RunAnalysis, point: Point) -> str:
-    """`The message ring: one core; 100 units`: the problem, the point, and with the first one what holds for
-    all."""
+    """`The message ring: one core; 100 units`: problem, point, and at the first one the conditions."""
     label = analysis.label(point) if len(analysis.points) > 1 else ""
     conditions = analysis.conditions if point == analysis.points[0] else ""
     parts = "; ".join(filter(None, (label, conditions)))
@@ -146,8 +144,7 @@ def repeats(analysis: RunAnalysis) -> str:
 
 
 def machine(host: Mapping[str, Any]) -> str:
-    """The machine: CPU, memory, kernel; of several, those that are alike together; and where the load came
-    from, if from others."""
+    """CPU, memory and kernel; of several machines those alike together; and where the load came from."""
     machines, engines = host.get("machines"), host.get("engines")
     elsewhere = ""
     if isinstance(engines, int) and engines:

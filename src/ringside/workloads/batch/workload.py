@@ -68,8 +68,7 @@ def _words() -> Any:
 
 @lru_cache(maxsize=64)
 def answers_sha256(input: Input, repeats: int) -> str:
-    """The hash of the right answers, written `repeats` times one after the other. Raises UsageError where the
-    file that holds them has gone."""
+    """The hash of the right answers, written `repeats` times. Raises UsageError if their file is gone."""
     if repeats == 1:
         return input.answer_sha256
     digest = hashlib.sha256()

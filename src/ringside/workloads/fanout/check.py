@@ -257,8 +257,7 @@ def _called_by_hand(subject: Subject, upstreams: Sequence[str], *more: str, clie
 
 
 def _ask(subject: Subject, arguments: Sequence[str], *headers: Mapping[str, str]) -> list[Reply]:
-    """The answers of a gateway to requests with these headers, one after the other. Raises OSError or
-    ValueError where one is no HTTP."""
+    """A gateway's answers to requests with these headers, in turn. Raises OSError, ValueError."""
     replies = []
     with running(subject, *arguments) as server, server.connect() as connection:
         client = Client(connection)

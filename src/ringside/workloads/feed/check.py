@@ -138,8 +138,7 @@ def _slow_reader(subject: Subject) -> None:
 
 
 def read_slowly(port: int) -> None:
-    """Asks for two feeds, reads one to its end and then the other. Raises OSError or ValueError where either
-    lacks a message."""
+    """Read one of two feeds to its end, then the other. Raises OSError, ValueError if a message lacks."""
     name = "1" * 20
     with socket.socket() as slow, socket.create_connection(("127.0.0.1", port), timeout=10) as other:
         slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)

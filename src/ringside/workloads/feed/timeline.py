@@ -79,8 +79,7 @@ def _series(observed: tuple[np.ndarray, np.ndarray]) -> TimeSeries:
 def _cpu(
     samples: Sequence[Sample], times_s: Sequence[float], threads: Sequence[ThreadUse], edges: Sequence[float]
 ) -> dict[str, tuple[float, ...]]:
-    """Cores used by the busiest threads and by all others, in each interval. Between two samples of threads
-    their time is spread evenly."""
+    """Cores used by the busiest threads and by the others in each interval, evenly between samples."""
     sampled = [
         (t, sample.cpu_ns, dict(sample.cpu_by_thread))
         for t, sample in zip(times_s, samples, strict=True)

@@ -73,8 +73,7 @@ def figures(trial: Trial) -> dict[str, float]:
 
 
 def _recovered_slots(course: Sequence[SlotOfLoad]) -> int:
-    """How many slots after the overload the server was not as before. One good slot between two bad ones is
-    no recovery."""
+    """How many slots after the overload differ from before; one good slot between bad ones counts as bad."""
     # In the first slot connections are opened.
     before_ns = median(slot.p50_ns for slot in course[1:_SLOTS])
     after = course[_OVERLOAD.stop :]

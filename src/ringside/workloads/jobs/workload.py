@@ -26,8 +26,7 @@ from ringside.workloads.tables import declared
 
 
 def answer(job: int, kind: str, rounds: int, seed: int) -> int:
-    """The answer of job `job`: x0·48271^R mod p with x0 = 1 + (seed + job) mod (p - 1), R = 1 unless it
-    computes."""
+    """x0·48271^R mod p with x0 = 1 + (seed + job) mod (p - 1); R = 1 unless the job computes."""
     return first_number(seed + job) * pow(FACTOR, rounds if kind == "cpu" else 1, MODULUS) % MODULUS
 
 
@@ -99,8 +98,7 @@ class Jobs(Workload):
         return {"makespan": jobs * CYCLE_NS}
 
     def refute(self, trial: Trial, seed: int) -> None:
-        """Raise ValueError if phases of jobs that run alone are missing, or if the longest gap is too short:
-        n beats leave n gaps, and the longest is at least their mean."""
+        """Raise ValueError if jobs alone are missing, or gaps too short: n beats leave n gaps."""
         alone = len(trial.phases.get("alone", ()))
         if trial.cell.point["kind"] == "cpu" and alone != TIMES_ALONE:
             raise ValueError(f"{count(alone, 'line')} ::phase name=alone instead of {TIMES_ALONE}")
