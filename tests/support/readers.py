@@ -50,7 +50,6 @@ ODD: tuple[Any, ...] = (
     *(1e308, -1e308, 5e-324, math.inf, -math.inf, math.nan, "x", "\x1b[2J", "\0", "é", "\ud800", "a" * 3000),
     *(["x"], {"x": 1}, [[]], [1, "x"], "1", "ok", "NaN", "{runtime}", "{}", "../..", "5%", "10s"),
 )
-_FRAGMENTS = (*"\n\"'=[]{}#,.\0\\\ufeffé", "[[", "[x]\n")
 
 
 # --- changes ---------------------------------------------------------------------------------------
@@ -87,30 +86,6 @@ def _change_one(dice: random.Random, root: Any) -> Any:
     else:
         places[key] = copy.deepcopy(dice.choice(ODD))
     return holder[""]
-
-
-def changed_text(dice: random.Random, text: str) -> str:
-    """A text with lines left out, doubled or moved, and pieces replaced."""
-    for _ in range(dice.randint(1, 4)):
-        lines = text.split("\n")
-        at, other = dice.randrange(len(lines)), dice.randrange(len(lines))
-        place = dice.randint(0, len(text))
-        change = dice.randrange(6)
-        if change == 0:
-            del lines[at]
-        elif change == 1:
-            lines.insert(other, lines[at])
-        elif change == 2:
-            lines[at], lines[other] = lines[other], lines[at]
-        if change < 3:
-            text = "\n".join(lines)
-        elif change == 3:
-            text = text[:place] + dice.choice(_FRAGMENTS) + text[place:]
-        elif change == 4:
-            text = text[:place] + text[place + dice.randint(1, 8) :]
-        else:
-            text = text[:place] + str(dice.choice(ODD)) + text[place + dice.randint(0, 8) :]
-    return text
 
 
 def changed_bytes(dice: random.Random, data: bytes) -> bytes:
@@ -170,12 +145,11 @@ def _text_or_table(dice: random.Random, sources: Mapping[str, str]) -> bytes:
     """A changed file: its path, a NUL, its text."""
     path, source = dice.choice([*sources.items()])
     if dice.random() < 0.5:
-        text = changed_text(dice, source)
-    else:
-        # Dates and times of TOML are none of JSON.
-        table = json.loads(json.dumps(tomllib.loads(source), default=str))
-        changed = changed_value(dice, table)
-        text = toml_text(changed if isinstance(changed, dict) else {"title": changed})
+        return f"{path}\0".encode() + changed_bytes(dice, source.encode())
+    # Dates and times of TOML are none of JSON.
+    table = json.loads(json.dumps(tomllib.loads(source), default=str))
+    changed = changed_value(dice, table)
+    text = toml_text(changed if isinstance(changed, dict) else {"title": changed})
     return f"{path}\0{text}".encode(errors="surrogatepass")
 
 

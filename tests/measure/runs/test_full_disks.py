@@ -157,10 +157,14 @@ except StoreError as error:
 """
 
 
-def check_fill(place: Path, kib: int) -> None:
-    """A store of thousands of trials on a disk of this size."""
-    for name in ("before", "after"):
-        shutil.rmtree(place / name, ignore_errors=True)
+@can_mount
+@pytest.mark.parametrize("kib", [4000, 6000])
+def test_a_disk_that_is_full_when_sqlite_folds_its_log(
+    place: Path, monkeypatch: pytest.MonkeyPatch, kib: int
+) -> None:
+    """SQLite writes its log into the file when it has 4 MB, and at the end."""
+    (place / "fill.py").write_text(FILL)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
     script = f"""
         mount -t tmpfs -o size={kib}k none .ringside || exit 9
         '{sys.executable}' fill.py; status=$?
@@ -174,20 +178,6 @@ def check_fill(place: Path, kib: int) -> None:
     assert FULL.search(complaint), done
     for name in ("before", "after"):
         assert len(rows(place / name)) == int(kept), (kib, name)
-
-
-@pytest.fixture
-def filling(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (place / "fill.py").write_text(FILL)
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    return place
-
-
-@can_mount
-@pytest.mark.parametrize("kib", [4000, 6000])
-def test_a_disk_that_is_full_when_sqlite_folds_its_log(filling: Path, kib: int) -> None:
-    """SQLite writes its log into the file when it has 4 MB, and at the end."""
-    check_fill(filling, kib)
 
 
 @can_mount

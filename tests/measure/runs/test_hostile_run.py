@@ -61,6 +61,17 @@ def add_built(workplace: Path, add_fake: Add, name: str) -> None:
     manifest.write_text(text)
 
 
+def add_attacks(workplace: Path, add_fake: Add) -> list[str]:
+    """A contender for each attack, and those that attacks change. The names of the attacks."""
+    hows = [*ATTACKS["BEFORE"], *ATTACKS["WORKING"], *ATTACKS["AFTER"], *MORE]
+    add_fake("overwritten")
+    for name in ("built", "cleared"):
+        add_built(workplace, add_fake, name)
+    for how in hows:
+        add_fake(how, how, f"marker={workplace / 'marker'}")
+    return hows
+
+
 def carried_out(experiment: str, seed: int, *, small_disk: bool) -> subprocess.CompletedProcess[str]:
     words = ("run", experiment, "--until", "end", "--seed", str(seed), "--json")
     if not small_disk:
@@ -76,16 +87,11 @@ def test_all_attacks_beside_honest_programs(
     temporary = workplace.parent / "temporary"
     temporary.mkdir()
     monkeypatch.setenv("TMPDIR", str(temporary))
-    hows = [*ATTACKS["BEFORE"], *ATTACKS["WORKING"], *ATTACKS["AFTER"], *MORE]
+    hows = add_attacks(workplace, add_fake)
     honest = ("honest", "upright", "built", "cleared")
-    for name in ("honest", "upright", "overwritten"):
+    for name in ("honest", "upright"):
         add_fake(name)
-    for name in ("built", "cleared"):
-        add_built(workplace, add_fake, name)
-    for how in hows:
-        add_fake(how, how, f"marker={workplace / 'marker'}")
-    contenders = (*honest, "overwritten", *hows)
-    add_experiment("all", *contenders, blocks=BLOCKS, more=LIMITS)
+    add_experiment("all", *honest, "overwritten", *hows, blocks=BLOCKS, more=LIMITS)
 
     done = carried_out("all", random.randrange(2**31), small_disk=HAS_MOUNTS)
     assert done.returncode == 1, done.stderr
@@ -207,20 +213,15 @@ def test_attacks_do_not_change_the_figures_of_others(
     time, CPU time and headline are equivalent within 10 %. `pytest -s` shows the ratios."""
     dice = random.Random(11)
     honest = [f"honest-{number}" for number in range(HONEST)]
-    hows = [*ATTACKS["BEFORE"], *ATTACKS["WORKING"], *ATTACKS["AFTER"], *MORE]
     add_experiment("quiet", *honest, more=LIMITS)
-    add_experiment("loud", *honest, "built", "cleared", "overwritten", *hows, more=LIMITS)
     medians: dict[str, dict[str, dict[int, float]]] = {"quiet": {}, "loud": {}}
     for number in range(ROUNDS):
         # Some of the attacks delete or change them.
         shutil.rmtree(workplace / "contenders", ignore_errors=True)
         for name in honest:
             add_fake(name, "works")
-        add_fake("overwritten")
-        for name in ("built", "cleared"):
-            add_built(workplace, add_fake, name)
-        for how in hows:
-            add_fake(how, how, f"marker={workplace / 'marker'}")
+        hows = add_attacks(workplace, add_fake)
+        add_experiment("loud", *honest, "built", "cleared", "overwritten", *hows, more=LIMITS)
         for kind in dice.sample(list(medians), len(medians)):
             done = ringside("run", kind, "--until", "end", "--json", status=None, timeout_s=600)
             cells = {cell["contender"]: cell for cell in json.loads(done.stdout)["cells"]}
