@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ringside.analysis.answers import Influence
 from ringside.analysis.families import FamilyStanding, answer, by_family
 from ringside.analysis.run import RunAnalysis
-from ringside.model.catalogue import Question, QuestionFigure
+from ringside.model.catalogue import ContenderClass, Question, QuestionFigure
 from ringside.model.design import Cell
 from ringside.model.results import Obstacle
 from ringside.render.html.pictures import standing_picture
@@ -23,14 +23,21 @@ from ringside.store.plans import PlannedContender
 from tests.support.analyses import HOP, MEMORY, analysis, point, scaled, with_figures
 
 HERE, THERE = point(cores=2), point(cores=1)
-FAMILY = {"a1": "actors", "a2": "actors", "t1": "tasks", "t2": "tasks", "e1": "event-loop", "old": ""}
+FAMILY = {
+    "a1": "actors",
+    "a2": "actors",
+    "t1": "tasks",
+    "t2": "tasks",
+    "e1": "event-loop",
+    "old": "",
+    "b1": "tasks",
+}
+KINDS: dict[str, ContenderClass] = {"limit": "floor", "b1": "bare"}
 
 
 def planned(names: Sequence[str]) -> dict[str, PlannedContender]:
     return {
-        name: PlannedContender(
-            title=name, kind="floor" if name == "limit" else "idiomatic", family=FAMILY.get(name, "")
-        )
+        name: PlannedContender(title=name, kind=KINDS.get(name, "idiomatic"), family=FAMILY.get(name, ""))
         for name in names
     }
 
@@ -138,9 +145,11 @@ def test_who_reaches_no_steady_state_is_named(monkeypatch: pytest.MonkeyPatch) -
     assert "; no verdict is possible about a2, whose repeats reach no steady state" in texts(even)
 
 
-def test_the_floor_and_unknown_families_stand_apart() -> None:
-    of = standing({"limit": 1, "a1": 10, "old": 5, "t1": 100})
+def test_the_floor_bare_programs_and_unknown_families_stand_apart() -> None:
+    of = standing({"limit": 1, "a1": 10, "old": 5, "t1": 100, "b1": 2})
     assert of.unknown == ("old",)
+    notes = "; ".join(families.table(of, "").notes)
+    assert "Not ranked, since written by hand on the runtime's own sockets (bare): b1 2.00 ns" in notes
     assert of.best == "a1"
     assert by_family(run({"old": 5}), HOP, HERE) is None
 
@@ -155,7 +164,7 @@ def test_a_gain_is_a_ratio_of_pairs_without_an_order() -> None:
     assert gain is not None
     assert gain.values["a1"].estimate == 2.0
     assert gain.ahead == frozenset()
-    assert texts(gain) == ""
+    assert texts(gain) == "1 to 2 times better than at cores=1; which program gains most is not tested"
     assert standing_picture(gain)["better"] == "right"
 
 

@@ -17,12 +17,24 @@ from ringside.text import capitalised
 
 # More orders of families than this are too many for a sentence.
 _MAX_ORDERS = 3
+# What is said before programs of another class than those that are ranked.
+_UNRANKED = {
+    "bare": "Not ranked, since written by hand on the runtime's own sockets (bare)",
+    "idiomatic": "Not ranked, since idiomatic, beside bare programs",
+}
 
 
 def sentences(standing: FamilyStanding) -> list[Sentence]:
     """What a figure says: who is first, then which whole families are ahead of which. Of a family is said
-    what is shown of each of its contenders, two or more. Of gains no order is claimed."""
-    return [] if standing.over else [_first(standing), *_orders(standing)]
+    what is shown of each of its contenders, two or more. Gains have a range, and no order."""
+    return [_gains(standing)] if standing.over else [_first(standing), *_orders(standing)]
+
+
+def _gains(standing: FamilyStanding) -> Sentence:
+    gains = sorted(standing.values[name].estimate for name in standing.contenders)
+    ends = dict.fromkeys(units.quantity(gain, standing.unit) for gain in (gains[0], gains[-1]))
+    text = f"{' to '.join(ends)} times better than at {other_point(standing)}"
+    return Sentence(text + "; which program gains most is not tested" * (len(gains) > 1))
 
 
 def _first(standing: FamilyStanding) -> Sentence:
@@ -113,12 +125,10 @@ def table(standing: FamilyStanding, title: str) -> TableData:
     """A row for each family: its range beside the figures of its contenders."""
     metric = standing.metric
     column = f"times better than at {other_point(standing)}" if standing.over else metric.title
-    others = [f"{name} {median(standing, name)}" for name in standing.others]
-    notes = (
-        ("Without a figure", standing.lacking),
-        (f"Of an unknown {standing.by}", standing.unknown),
-        ("In another class, not ranked", others),
-    )
+    notes = [("Without a figure", standing.lacking), (f"Of an unknown {standing.by}", standing.unknown)]
+    if standing.others:
+        others = tuple(f"{name} {median(standing, name)}" for name in standing.others)
+        notes.append((_UNRANKED[standing.analysis.kind(standing.others[0])], others))
     command = with_store("run", standing.analysis.experiment.name)
     return cells.table(
         title,
