@@ -55,6 +55,10 @@ class Point:
     def as_dict(self) -> dict[str, Level]:
         return dict(self.levels)
 
+    def numbers(self, *factors: str) -> Iterator[int]:
+        """The levels of these factors, which are numbers."""
+        return (int(self[factor]) for factor in factors)
+
     def but(self, **levels: Level) -> Point:
         """The same with other levels of the factors that are named."""
         return Point(tuple((factor, levels.get(factor, level)) for factor, level in self.levels))

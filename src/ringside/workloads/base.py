@@ -22,6 +22,10 @@ from ringside.text import nearest
 from ringside.units import count, whole
 from ringside.workloads.phases import PhaseRule
 
+# The medians of a cell, by metric.
+Medians = Mapping[str, float]
+# The program's own share of a figure, and the rest in words that follow the contender's name.
+OwnShare = tuple[float, str]
 # Seeds that contenders get are from 0 up to this.
 LARGEST_SEED = 4_294_967_295
 
@@ -328,11 +332,8 @@ class Measurement(ABC):
         # The experiment chose how much is asked; blocks repeat it.
         return code == "short-run"
 
-    def program_share(
-        self, headline: str, point: Point, figures: Mapping[str, float]
-    ) -> tuple[float, str] | None:
-        """The program's own share of a headline, and what the rest is, in words that follow the contender's
-        name; None if all is its own. `figures`: the medians of a cell."""
+    def program_share(self, headline: str, point: Point, figures: Medians) -> OwnShare | None:
+        """The program's own share of a headline; None if all is its own."""
         return None
 
     def diagnosis(self, contender: str, point: Point, figures: Mapping[str, Interval]) -> str | None:

@@ -42,7 +42,6 @@ class Serving(Workload):
 
     def least_latency_ns(self, point: Point, plan: LoadPlan) -> float:
         """The least time of an answer to a load's request on any machine."""
-        del point, plan
         return 0.0
 
     def refute(self, trial: Trial, seed: int) -> None:
@@ -103,14 +102,14 @@ def warm_up_figures(trial: Trial) -> dict[str, float]:
     }
 
 
-def still_faster(trials: Sequence[Trial], step_name: str) -> list[Diagnostic]:
+def still_faster(trials: Sequence[Trial]) -> list[Diagnostic]:
     """Servers that still got faster in a closed loop that was measured, in the median of the trials of a
     cell. Whole seconds are compared: with fewer than two nothing is known. At first no upstream has answered,
     and later their delays vary."""
     gains: dict[Cell, list[float]] = {}
     least: dict[str, float] = {}
     for trial in trials:
-        load = trial.load(step_name)
+        load = trial.load("measured")
         calls = bool(load and load.upstreams)
         seconds = load.series[calls : load.duration_ns // 10**9] if load else ()
         half = len(seconds) // 2

@@ -60,7 +60,7 @@ def expected(accounts: int, units: int, transfers: int, hot: int, seed: int) -> 
 @declared(__file__)
 class Accounts(Workload):
     def check(self, point: Point) -> None:
-        units, transfers, every = (int(point[name]) for name in ("units", "transfers", "every"))
+        units, transfers, every = point.numbers("units", "transfers", "every")
         if units * transfers > _MOST_TRANSFERS:
             raise UsageError(
                 f"units={units} transfers={transfers}: {units * transfers:,} transfers are more than "
@@ -76,9 +76,8 @@ class Accounts(Workload):
             raise UsageError(f"every={every}: audits read {reads:,} balances, more than {_MOST_READS:,}")
 
     def evidence(self, point: Point, seed: int, input: Input | None) -> Evidence:
-        units, transfers, hot = (int(point[name]) for name in ("units", "transfers", "hot"))
-        accounts, times = int(point["accounts"]), repeats(point)
-        once = expected(accounts, units, transfers, hot, seed)
+        accounts, units, transfers, hot = point.numbers("accounts", "units", "transfers", "hot")
+        once, times = expected(accounts, units, transfers, hot, seed), repeats(point)
         result = {
             "balances": str(fold_again(once, accounts, times)),
             "transfers": str(times * units * transfers),
@@ -96,9 +95,7 @@ class Accounts(Workload):
         point, result = trial.cell.point, trial.result
         if not (phases := trial.phases.get("transfer")):
             raise ValueError("no line ::phase name=transfer")
-        units, transfers, every, auditors = (
-            int(point[name]) for name in ("units", "transfers", "every", "auditors")
-        )
+        units, transfers, every, auditors = point.numbers("units", "transfers", "every", "auditors")
         audits = transfers // every
         # At an auditor's first audit each unit has asked each auditor once at most; at its last, no unit has
         # more audits before it than there are other auditors.

@@ -12,7 +12,7 @@ from ringside.errors import UsageError
 from ringside.model.design import Input, InputFile, Point
 from ringside.model.results import Interval, Trial
 from ringside.probe.protocol import Evidence, ExpectedLines
-from ringside.workloads.base import Workload, repeats
+from ringside.workloads.base import Medians, OwnShare, Workload, repeats
 from ringside.workloads.phases import CYCLE_NS
 from ringside.workloads.process import core_figures, repeat_figures
 from ringside.workloads.tables import declared
@@ -150,7 +150,7 @@ def _shares(figures: Mapping[str, float]) -> _Shares | None:
 @declared(__file__)
 class Batch(Workload):
     def input(self, point: Point) -> InputFile:
-        cases, size, seed = (int(point[name]) for name in ("cases", "size", "seed"))
+        cases, size, seed = point.numbers("cases", "size", "seed")
         return InputFile(
             name=f"batch-{cases}x{size}-seed{seed}.txt",
             most_bytes=len(str(cases)) + 1 + cases * (len(str(size)) + 3 + 2 * size * _WORD_BYTES),
@@ -174,10 +174,10 @@ class Batch(Workload):
         return int(point["cases"]) * (int(point["size"]) + 10)
 
     def least_ns(self, point: Point, input_bytes: int | None) -> Mapping[str, float]:
-        cases = int(point["cases"])
+        cases, size = point.numbers("cases", "size")
         read_ns = (input_bytes or 0) / _BYTES_PER_CYCLE * CYCLE_NS
         # Each number is parsed, put in order and multiplied: a cycle for all of that.
-        compute_ns = 2 * cases * int(point["size"]) * CYCLE_NS
+        compute_ns = 2 * cases * size * CYCLE_NS
         write_ns = cases * _SHORTEST_LINE_BYTES / _BYTES_PER_CYCLE * CYCLE_NS
         work_ns = max(read_ns, compute_ns / self.cores(point), write_ns)
         return {"read": read_ns, "compute": compute_ns, "write": write_ns, "work": work_ns}
@@ -202,19 +202,12 @@ class Batch(Workload):
     def diagnosis(self, contender: str, point: Point, figures: Mapping[str, Interval]) -> str | None:
         return bottleneck(contender, self.cores(point), figures)
 
-    def program_share(
-        self, headline: str, point: Point, figures: Mapping[str, float]
-    ) -> tuple[float, str] | None:
+    def program_share(self, headline: str, point: Point, figures: Medians) -> OwnShare | None:
         """If a program's queue is full while cores are idle, the share of the time in which they are busy."""
         shares = _shares(figures)
-        if (
-            shares is None
-            or headline not in ("wall_s", "work_s")
-            or shares.busy >= _BOTTLENECK
-            or shares.full < _BOTTLENECK
-        ):
+        if shares is None or headline not in ("wall_s", "work_s"):
             return None
-        return shares.busy, _FULL
+        return (shares.busy, _FULL) if shares.busy < _BOTTLENECK <= shares.full else None
 
 
 BATCH = Batch()

@@ -43,6 +43,8 @@ _AT_ONE_TIME = 4
 _MEETS = "meeting"
 # How long the first of several calls waits for the others.
 _MEETING_S = 3.0
+# How long upstreams are played for a user.
+_PLAYED_S = 10.0
 # How often an upstream looks whether it should end.
 _LOOK_S = 0.02
 
@@ -86,22 +88,6 @@ class Upstream(socketserver.ThreadingTCPServer):
                     return
 
 
-class Meeting:
-    """An answer that comes once so many parties have a call. `was_alone`: one waited in vain."""
-
-    def __init__(self, parties: int, answer: Behaviour) -> None:
-        self.was_alone = False
-        self._barrier = threading.Barrier(parties)
-        self._answer = answer
-
-    def __call__(self, connection: socket.socket) -> bool:
-        try:
-            self._barrier.wait(_MEETING_S)
-        except threading.BrokenBarrierError:
-            self.was_alone = True
-        return self._answer(connection)
-
-
 def goes_on(connection: socket.socket) -> bool:
     return True
 
@@ -136,6 +122,17 @@ def whole(status: int = 200, after_s: float = 0.0, body: str = "fine") -> Behavi
     return says(after_s, f"HTTP/1.1 {status} Said\r\nContent-Length: {len(body)}\r\n\r\n{body}")
 
 
+def meets(meeting: threading.Barrier) -> Behaviour:
+    """An answer that comes once all parties have a call; a call that waits in vain breaks the barrier."""
+
+    def answer(connection: socket.socket) -> bool:
+        with suppress(threading.BrokenBarrierError):
+            meeting.wait(_MEETING_S)
+        return whole()(connection)
+
+    return answer
+
+
 _TABLES = tables_beside(__file__, "upstreams.toml")
 _ANSWERS: Mapping[str, Behaviour] = {
     **{
@@ -148,33 +145,33 @@ _ANSWERS: Mapping[str, Behaviour] = {
 }
 
 
-def _upstream(how: str, meeting: Meeting, port: int = 0) -> Upstream | None:
+def _upstream(how: str, port: int = 0) -> Upstream | None:
     """An upstream that answers so; None for one that does not listen."""
     if how == "refuses":
         return None
     if how == "hangs-up":
         return Upstream(closes, at_accept=True, port=port)
-    return Upstream(meeting if how == _MEETS else _ANSWERS[how], port=port)
+    return Upstream(_ANSWERS[how], port=port)
 
 
-def play(ways: Sequence[str], seconds: float = 10.0) -> None:
+def play(ways: Sequence[str]) -> None:
     """Play an upstream for each of these ways, and print how it is called."""
-    meeting = Meeting(len(ways), whole())
+    meeting = threading.Barrier(len(ways))
     with ExitStack() as stack:
         upstreams = [
             stack.enter_context(upstream)
-            for place, how in enumerate(ways)
-            if (upstream := _upstream(how, meeting, PORT + 1 + place))
+            for port, how in enumerate(ways, PORT + 1)
+            if (upstream := Upstream(meets(meeting), port=port) if how == _MEETS else _upstream(how, port))
         ]
         shown = [0] * len(upstreams)
-        end_s = time.monotonic() + seconds
+        end_s = time.monotonic() + _PLAYED_S
         while time.monotonic() < end_s:
             for place, upstream in enumerate(upstreams):
                 for head in upstream.heads[shown[place] :]:
                     shown[place] += 1
                     print(f"port {upstream.port} was called: {' | '.join(head.splitlines())}", flush=True)
-            if meeting.was_alone:
-                meeting.was_alone = False
+            if meeting.broken:
+                meeting.reset()
                 print("one call waited for three seconds, and no other came", flush=True)
             time.sleep(0.02)
 
@@ -271,16 +268,16 @@ def _ask(subject: Subject, arguments: Sequence[str], *headers: Mapping[str, str]
 def _meets(subject: Subject) -> bool:
     """Whether three calls are under way at one time, to three servers and to one."""
     for servers in (3, 1):
-        meeting = Meeting(3, whole())
+        meeting = threading.Barrier(3)
         with ExitStack() as stack:
-            urls = [stack.enter_context(Upstream(meeting)).url for _ in range(servers)]
+            urls = [stack.enter_context(Upstream(meets(meeting))).url for _ in range(servers)]
             line = _called_by_hand(subject, [_MEETS] * 3)
             one = subject.beside()
             with one.expects("fanout-body", "200 three times, and dots", line):
                 (reply,) = _ask(subject, _calling(urls * (3 // servers)))
                 if reply.status != 200 or not re.fullmatch(r"\.*200\.*200\.*200", reply.body):
                     raise ValueError(reply)
-        if meeting.was_alone:
+        if meeting.broken:
             expected = "three calls under way at one time"
             subject.report("fanout-overlap", expected, "one was answered before another began", line)
         else:
@@ -341,11 +338,10 @@ def _call(head: str) -> tuple[str, str, list[str]]:
 
 def _case(subject: Subject, case: _Case) -> None:
     """Two answers of a gateway. Upstreams that answer alike are one server."""
-    meeting = Meeting(1, whole())
     urls = {}
     with ExitStack() as stack:
         for how in set(case.upstreams):
-            upstream = _upstream(how, meeting)
+            upstream = _upstream(how)
             urls[how] = stack.enter_context(upstream).url if upstream else f"http://127.0.0.1:{free_port()}/"
         arguments = _calling([urls[how] for how in case.upstreams], *case.arguments)
         replies = _ask(subject, arguments, {}, {})

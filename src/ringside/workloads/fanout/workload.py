@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from ringside import units
 from ringside.errors import UsageError
@@ -10,6 +10,7 @@ from ringside.model.design import Point
 from ringside.model.results import Diagnostic, Trial
 from ringside.probe import protocol
 from ringside.workloads import serving
+from ringside.workloads.base import Medians, OwnShare
 from ringside.workloads.fanout import vanish
 from ringside.workloads.phases import CYCLE_NS
 from ringside.workloads.tables import declared
@@ -54,7 +55,7 @@ class Fanout(serving.Serving):
         return arguments
 
     def service(self, point: Point, seed: int) -> protocol.Service:
-        requests, concurrency = int(point["requests"]), int(point["concurrency"])
+        requests, concurrency = point.numbers("requests", "concurrency")
         window = min(_WINDOW * concurrency, max(requests // 2, concurrency))
         steps = [
             serving.step("first", all=_plan(point, "first", 1, 1)),
@@ -97,26 +98,22 @@ class Fanout(serving.Serving):
             figures["overhead_s.p99"] = load.upstreams.overhead.p99_ns * 1e-9
         return figures
 
-    def program_share(
-        self, headline: str, point: Point, figures: Mapping[str, float]
-    ) -> tuple[float, str] | None:
+    def program_share(self, headline: str, point: Point, figures: Medians) -> OwnShare | None:
         if headline.startswith(("latency_s", "overhead_s")) and (bound := self._bound(point, figures)):
             return bound
         overhead = figures.get(headline.replace("latency_s", "overhead_s"))
         if not headline.startswith("latency_s") or overhead is None or not figures.get(headline):
             return None
         share = overhead / figures[headline]
-        return (
-            share,
-            f"the upstreams' own delay is all but {units.significant(share * 100, 2)} % of the latency",
-        )
+        own = units.significant(share * 100, 2)
+        return share, f"the upstreams' own delay is all but {own} % of the latency"
 
     def diagnostics(self, trials: Sequence[Trial]) -> list[Diagnostic]:
         """Gateways that still got faster in a closed loop."""
         closed = [each for each in trials if not (each.cell.point["rate"] or _share(each.cell.point))]
-        return serving.still_faster(closed, "measured")
+        return serving.still_faster(closed)
 
-    def _bound(self, point: Point, figures: Mapping[str, float]) -> tuple[float, str] | None:
+    def _bound(self, point: Point, figures: Medians) -> OwnShare | None:
         """Of a gateway that keeps requests of a closed loop waiting with CPU time left: the share of its
         overhead that its CPU time explains, and a pool or a queue at its bound as the cause."""
         latency_s, overhead_s = (figures.get(f"{name}_s.p50", 0.0) for name in ("latency", "overhead"))
@@ -125,12 +122,9 @@ class Fanout(serving.Serving):
         is_waiting = overhead_s > _WAITING * latency_s > 0 and 0 < computed_s < _COMPUTED * overhead_s
         if not is_waiting or point["rate"] or not _calls(point):
             return None
-        explained = computed_s / overhead_s
-        return (
-            explained,
-            f"requests wait {units.percent(overhead_s / latency_s)} of their time, of which its CPU time "
-            f"explains {units.percent(explained)}: a pool or a queue of it is at its bound",
-        )
+        explained, waiting = computed_s / overhead_s, units.percent(overhead_s / latency_s)
+        text = f"requests wait {waiting} of their time, of which its CPU time explains "
+        return explained, f"{text}{units.percent(explained)}: a pool or a queue of it is at its bound"
 
 
 def sums_ns(work: int, cores: int) -> float:
@@ -172,12 +166,9 @@ def _plan(point: Point, name: str, requests: int, connections: int, rate_per_s: 
 
 
 def _stub(point: Point, seed: int) -> protocol.Stub:
-    tail = int(point["tail"])
-    delay = (
-        protocol.TailedDelay(median_s=_MEDIAN_S, sigma=_SIGMA, tail_s=_TAIL_S, tail_share=tail / 100)
-        if tail
-        else protocol.LognormalDelay(median_s=_MEDIAN_S, sigma=_SIGMA)
-    )
+    delay: protocol.LognormalDelay | protocol.TailedDelay = protocol.LognormalDelay(_MEDIAN_S, _SIGMA)
+    if tail := int(point["tail"]):
+        delay = protocol.TailedDelay(_MEDIAN_S, _SIGMA, _TAIL_S, tail / 100)
     return protocol.Stub((protocol.StubUpstream(delay),) * UPSTREAMS, seed=seed)
 
 

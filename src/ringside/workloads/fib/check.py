@@ -23,15 +23,8 @@ _SILENCE_S = 0.15
 def _ask(connection: socket.socket, sent: bytes) -> bytes:
     """The line that answers these bytes."""
     connection.sendall(sent)
-    return _line(connection)
-
-
-def _line(connection: socket.socket) -> bytes:
     line = b""
-    while not line.endswith(b"\n"):
-        piece = connection.recv(1)
-        if not piece:
-            break
+    while not line.endswith(b"\n") and (piece := connection.recv(1)):
         line += piece
     return line
 

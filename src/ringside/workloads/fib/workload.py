@@ -13,6 +13,7 @@ from ringside.model.design import Experiment, Point
 from ringside.model.results import Diagnostic, Trial
 from ringside.probe.protocol import ClosedLoop, ConstantRate, ExpectedReply, LoadPlan, Service
 from ringside.workloads import serving
+from ringside.workloads.base import Medians, OwnShare
 from ringside.workloads.fib import overload
 from ringside.workloads.phases import CYCLE_NS
 from ringside.workloads.tables import declared
@@ -132,24 +133,19 @@ class Fib(serving.Serving):
             figures["requests_per_s_per_client"] = figures["requests_per_s"] / int(point["clients"])
         return figures
 
-    def program_share(
-        self, headline: str, point: Point, figures: Mapping[str, float]
-    ) -> tuple[float, str] | None:
+    def program_share(self, headline: str, point: Point, figures: Medians) -> OwnShare | None:
         if headline not in ("requests_per_s", "requests_per_s_per_client"):
             return None
-        busy = _busy(figures)
-        if not 0 < busy < 1:
+        if not 0 < (busy := _busy(figures)) < 1:
             return None
-        return (
-            busy,
-            f"the server was busy for {units.percent(busy)} of one core, the rest are waits for clients",
-        )
+        text = f"the server was busy for {units.percent(busy)} of one core, the rest are waits for clients"
+        return busy, text
 
     def diagnostics(self, trials: Sequence[Trial]) -> list[Diagnostic]:
         """Closed loops in which no server was busy for half of a core's time, or one still got faster."""
         weak = overload.diagnostics(self.medians(trials, overload.answered_share))
         closed = [trial for trial in trials if trial.cell.point["load"] == "hammer"]
-        weak += serving.still_faster(closed, "measured")
+        weak += serving.still_faster(closed)
         most = max(self.medians(trials, _busy).values(), default=1.0)
         if most >= _BUSY:
             return weak
@@ -163,7 +159,7 @@ class Fib(serving.Serving):
 RATES = Fib.series["rates"]
 
 
-def _busy(figures: Mapping[str, float]) -> float:
+def _busy(figures: Medians) -> float:
     """The share of one core's time that the server used; 0 where that is not known."""
     return figures.get("requests_per_s", 0.0) * figures.get("cpu_per_request_s", 0.0)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 from ringside.conformance.programs import RuleTests
 from ringside.conformance.subject import Subject
@@ -59,11 +60,7 @@ def _other_kinds(subject: Subject) -> None:
 
 def _most_at_one_time(spans: Sequence[Span]) -> int:
     edges = sorted([(span.end_ns, -1) for span in spans] + [(span.begin_ns, 1) for span in spans])
-    now = most = 0
-    for _, step in edges:
-        now += step
-        most = max(most, now)
-    return most
+    return max(accumulate(step for _, step in edges), default=0)
 
 
 CHECKS: RuleTests = (_workers, _other_kinds)

@@ -70,7 +70,7 @@ class Restarts(Workload):
             )
 
     def evidence(self, point: Point, seed: int, input: Input | None) -> Evidence:
-        failures, order = expected(*_levels(point), seed)
+        failures, order = expected(*point.numbers("units", "messages", "every"), seed)
         result = {
             "answers": str(len(PASSES) * self.work(point) - failures),
             "failures": str(failures),
@@ -80,20 +80,19 @@ class Restarts(Workload):
         return Evidence(result, ExpectedLines(total=0))
 
     def least_ns(self, point: Point, input_bytes: int | None) -> Mapping[str, float]:
-        units, messages, _ = _levels(point)
         # One collector takes all answers.
-        passes = dict.fromkeys(PASSES, units * messages * CYCLE_NS)
-        return {"start": units * CYCLE_NS / self.cores(point), **passes}
+        passes = dict.fromkeys(PASSES, self.work(point) * CYCLE_NS)
+        return {"start": int(point["units"]) * CYCLE_NS / self.cores(point), **passes}
 
     def refute(self, trial: Trial, seed: int) -> None:
         """Raise ValueError for what cannot be true of times in passes of this length, by the program's clock:
         no unit has two messages at one time, and one at least is busy until the end."""
-        phases, units = trial.phases, int(trial.cell.point["units"])
-        failures, _ = expected(*_levels(trial.cell.point), seed)
+        phases, point = trial.phases, trial.cell.point
+        failures, _ = expected(*point.numbers("units", "messages", "every"), seed)
         for name in ("start", *PASSES):
             if (lines := len(phases.get(name, ()))) != 1:
                 raise ValueError(f"{count(lines, 'line')} ::phase name={name} instead of 1")
-        total = self.work(trial.cell.point)
+        units, total = int(point["units"]), self.work(point)
         # How many there are of each, by the pass.
         passes = {"calm": {"calm": total}, "failing": {"answer": total - 2 * failures, "recovery": failures}}
         for name, numbers in passes.items():
@@ -120,10 +119,6 @@ class Restarts(Workload):
             if failing_ns:
                 figures["kept_share"] = calm_ns / failing_ns
         return figures
-
-
-def _levels(point: Point) -> tuple[int, int, int]:
-    return int(point["units"]), int(point["messages"]), int(point["every"])
 
 
 RESTARTS = Restarts()
