@@ -69,7 +69,7 @@ def spin(rounds: int) -> str:
 
 
 def rounds_in(seconds: float, folder: Path) -> int:
-    """How many rounds make the spin take so long here, its start apart."""
+    """How many rounds make the spin take this long here, without its start."""
 
     def least(rounds: int) -> float:
         found = []
@@ -210,7 +210,7 @@ WORDS = ("slower", "faster", "equivalent", "inconclusive")
 def table(
     machine: str, duels: Sequence[Duel], times: int, folder: Path, tools: Sequence[str], results: Results
 ) -> bool:
-    """Each duel so many times, by each tool in turn; print what they claimed, and how long it took. Whether
+    """Run each duel this many times, by each tool in turn; print their claims, and how long it took. Whether
     Ringside meets its targets."""
     executor = Executor()
     for number in range(times):

@@ -48,7 +48,7 @@ TRIES = 5
 SECONDS, ROUNDS, CONNECTIONS, RATE, STREAMS = 2, 10, 64, 20_000, 10_000
 # What is held is what the longer load takes more than the shorter one.
 STREAM_SECONDS = 10, 30
-# In so long all of them should be open.
+# In this long all of them should be open.
 CONNECT_SECONDS = 3
 # The second is that of oha, which looks at the clock about once in a millisecond and sends what has become
 # due; the third is that of h2load, which has a timer for each connection, of ten milliseconds or of the time
@@ -62,7 +62,7 @@ WRK = r"(\d+) requests in", r"requests in ([\d.]+)s"
 H2LOAD = r"(\d+) succeeded", r"finished in ([\d.]+)s"
 AB = r"Complete requests:\s+(\d+)", r"Time taken for tests:\s+([\d.]+) seconds"
 OHA = r'"200": (\d+)', r'"total": ([\d.]+)'
-# It sends for so long before it counts.
+# It sends for this long before it counts.
 GCANNON_WARM_UP_S = 0.1
 # What the first revision of the engine does not know in a plan.
 NEW = {"slack_s", "tls"}
@@ -75,7 +75,7 @@ PACED = "a bare paced loop"
 @dataclass(frozen=True)
 class Load:
     """What a generator made: requests, and in how many seconds by its own account. Before these it may have
-    sent others, in so many seconds, that it does not count."""
+    sent others, in this many seconds, that it does not count."""
 
     requests: float
     seconds: float
@@ -519,7 +519,7 @@ def held(
     probe: str,
     ramp_per_s: float | None = STREAMS / 3,
 ) -> dict[str, Any]:
-    """The outcome of so many streams, for so long."""
+    """The outcome of this many streams, for this long."""
     return load(
         pinned,
         probe=probe,

@@ -84,7 +84,7 @@ def first_paints_ms(page: Path) -> list[float]:
 
 
 def large(name: str, trials: int) -> Experiment:
-    """An experiment with so many trials, and room for 400 samples in each."""
+    """An experiment with this many trials, and room for 400 samples in each."""
     if name == "ring-showdown":
         return experiment(name, blocks=round(trials / 9 / len(experiment(name).contenders)))
     # Two samples a second: opened in ten seconds, held for 190.

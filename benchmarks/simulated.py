@@ -69,9 +69,9 @@ PERSISTENT = (_persistent(0.5), _persistent(0.8))
 
 
 def claims(machine: Machine, planted: float, blocks: int, times: int, seed: int = 1) -> dict[str, float]:
-    """In what share of `times` comparisons of so many blocks a side that takes 1 + `planted` times as long is
-    called different: by pairs (ours), and by Student's t-test on times as they come when one side runs after
-    the other, each in a drift of its own that moves slowly: what one gets without pairs."""
+    """In what share of `times` comparisons with this many blocks, a side that takes 1 + `planted` times as
+    long is called different: by pairs (ours), and by Student's t-test on times as they come when one side
+    runs after the other, each in a drift of its own that moves slowly: what one gets without pairs."""
     dice = np.random.default_rng(seed)
     found = {"pairs": 0, "one after the other": 0}
     done = 0
@@ -92,7 +92,7 @@ def claims(machine: Machine, planted: float, blocks: int, times: int, seed: int 
 
 
 def kinds(machine: Machine, length: int, times: int, fall: float = 0.0) -> Counter[SeriesKind]:
-    """What series of so many repeats, which get faster by `fall` with each, are called."""
+    """What series of this many repeats, which get faster by `fall` with each, are called."""
     logs = machine.noise(np.random.default_rng(1), (times, length)) + math.log1p(-fall) * np.arange(length)
     states = (steady_state(series.tolist()) for series in np.exp(logs))
     return Counter(state.kind for state in states if state)
@@ -205,7 +205,7 @@ SIDES, RUN_BLOCKS = ((1, 1), (5, 1), (2, 2), (3, 3), (5, 5)), (7, 20, 100)
 
 
 def between_runs(sides: tuple[int, int], blocks: int, deviation: float, times: int, seed: int = 1) -> float:
-    """The share of comparisons of runs of one program, so many on each side, that claim a change, with noise
+    """The share of comparisons of runs of one program, `sides` of them, that claim a change, with noise
     of 3 % between blocks and this standard deviation between runs."""
     dice = np.random.default_rng(seed)
     wrong = 0
@@ -240,8 +240,8 @@ def print_between_runs(times: int) -> None:
 
 def sessions(count: int, between: float, blocks: int, times: int) -> tuple[float, float, float]:
     """The shares of intervals that hold the ratio of two programs which differ by this deviation from session
-    to session, with noise of 3 % a side: Student's over so many sessions, a bootstrap over them, and that of
-    one session alone."""
+    to session, with noise of 3 % a side: Student's over that many sessions, a bootstrap over them, and that
+    of one session alone."""
     dice, held = np.random.default_rng(1), np.zeros(3)
     for _ in range(times):
         logs = dice.normal(0, between, (count, 1)) + dice.normal(0, 0.03 * math.sqrt(2), (count, blocks))

@@ -99,7 +99,7 @@ def _carried_over(effect: float, memory: float = 0.0, noise: float = 0.03) -> An
 
 
 def _periodic(period: int, size: float) -> Any:
-    """Each so many-th trial of the machine stalls, whichever it is."""
+    """Every `period`-th trial of the machine stalls, whichever it is."""
 
     def start(dice: np.random.Generator) -> Draw:
         count = itertools.count(int(dice.integers(period)))
@@ -183,7 +183,7 @@ def simulate(
     interim: bool = True,
     ranked: bool = True,
 ) -> Table:
-    """A run of up to so many blocks, as the product makes and examines it: with `interim` looks cells leave
+    """A run of up to this many blocks, as the product makes and examines it: with `interim` looks cells leave
     once they are decided, and the run ends when all are."""
     names = tuple(map(str, range(len(times))))
     of = Experiment("e", "", Times.name, names, {}, names[0], most, until_decided=interim)

@@ -1,4 +1,4 @@
-"""Makes the table of docs/CLUSTER.md that says what so many connections need, from measured figures of one.
+"""Makes the table of docs/CLUSTER.md that says what many connections need, from measured figures of one.
 
 .venv/bin/python scripts/capacity.py            write it
 .venv/bin/python scripts/capacity.py --check    exit status 1 if docs/CLUSTER.md has another
@@ -40,7 +40,7 @@ ENGINE_DESCRIPTORS = 68
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What a load of so many connections needs of machines with one address each, whose engines have one
+    """What a load of this many connections needs of machines with one address each, whose engines have one
     thread. Engines: the least number, by the ports towards one address of the server. Figures of each engine
     are those with all ports. `server_bytes`: by contender."""
 

@@ -165,7 +165,7 @@ def size_of_store(store: Path) -> list[str]:
 
 
 def watch_trials(count: int) -> tuple[list[Look], list[str]]:
-    """Looks at a run of so many trials, and what is wrong with its store. What it leaves behind is an
+    """Looks at a run of this many trials, and what is wrong with its store. What it leaves behind is an
     error."""
     with tempfile.TemporaryDirectory() as folder:
         place, temporary = Path(folder, "place"), Path(folder, "tmp")

@@ -4,7 +4,7 @@ records, stores, and what is made of them.
 
     .venv/bin/python scripts/fuzz_readers.py [SECONDS [NAME…]]
 
-Each reader (tests/support/readers.py) gets valid inputs, changed at random, for so many seconds (20). It may
+Each reader (tests/support/readers.py) gets valid inputs, changed at random, for some seconds (20). It may
 refuse one with its documented error; anything else ends this with status 1, and the input lies in
 .ringside/fuzz/found. FUZZ_SEED draws the same changes again.
 """
@@ -42,7 +42,7 @@ def main() -> None:
 
 
 def fuzz(name: str, reader: Reader, place: Path, seconds: float) -> None:
-    """Feed a reader for so long, and print how many inputs it got and how many it took."""
+    """Feed a reader for this long, and print how many inputs it got and how many it took."""
     dice = random.Random(os.environ.get("FUZZ_SEED"))
     until = time.monotonic() + seconds
     count = taken = 0

@@ -141,7 +141,7 @@ def module_of(name: str) -> str:
 
 
 def sample(folder: Path, size: int) -> list[str]:
-    """The names of so many mutants of each module."""
+    """The names of this many mutants of each module."""
     # A name that fits none: mutants are made and tests are timed, but nothing is tested.
     mutmut(folder, "run", "none", may_fail=True)
     by_module: defaultdict[str, list[str]] = defaultdict(list)

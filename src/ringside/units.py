@@ -73,7 +73,7 @@ def rank_interval(ends: tuple[int, int]) -> str:
 
 
 def significant(value: float, digits: int = _DIGITS) -> str:
-    """A number with so many significant digits, without an exponent: 0.0123, 1.23, 123, 12,300."""
+    """A number with this many significant digits, without an exponent: 0.0123, 1.23, 123, 12,300."""
     if value == 0 or not math.isfinite(value):
         return "0" if value == 0 else str(value)
     return _to_place(value, _last_place(value, digits))
@@ -213,7 +213,7 @@ def _end(value: float, place: int) -> str:
 
 
 def _last_place(value: float, digits: int) -> int:
-    """The decimal place of the last of so many significant digits; negative before the point."""
+    """The decimal place of the last of this many significant digits; negative before the point."""
     if value == 0 or not math.isfinite(value):
         return digits - 1
     return digits - 1 - math.floor(math.log10(abs(value)) + 1e-12)

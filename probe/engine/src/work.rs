@@ -17,7 +17,7 @@ pub enum Work {
     Stub(stub::StubPlan),
 }
 
-/// The engines' records of a load, so many, follow the request, one a line.
+/// The engines' records of a load, this many, follow the request, one a line.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Merge {

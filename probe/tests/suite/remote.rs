@@ -96,7 +96,7 @@ impl Driven {
         writeln!(self.stdin.as_mut().unwrap(), "{notice}").unwrap();
     }
 
-    /// Carries out the step that the probe asks for, each load by so many engines.
+    /// Carries out the step that the probe asks for, each load by this many engines.
     fn carry_out(&mut self, engines: usize) {
         let (step, port) = self.asked();
         let has_upstreams = !self.request["service"]["stub"].is_null();

@@ -105,7 +105,7 @@ pub fn read_into_room(file: impl AsFd, into: &mut Vec<u8>) -> Result<usize> {
     let room = into.spare_capacity_mut();
     let count = unsafe { libc::read(raw(&file), room.as_mut_ptr().cast(), room.len()) };
     let count = checked(count)? as usize;
-    // SAFETY: the kernel has filled so many bytes of the room.
+    // SAFETY: the kernel has filled this many bytes of the room.
     unsafe { into.set_len(into.len() + count) };
     Ok(count)
 }

@@ -18,7 +18,7 @@ impl ProbeCpus {
         Ok(ProbeCpus { own, usable: Vec::new() })
     }
 
-    /// Pins the probe, unless it is pinned already. Returns the CPUs that the program is to be reset to where the
+    /// Pins the probe, unless it is pinned already. Returns the CPUs to which the program must be reset where the
     /// request does not pin it; empty when the probe's own were not changed.
     pub fn pin(&mut self, request: &Request) -> Result<Vec<usize>, String> {
         if !request.cpus.is_empty() && request.cpus != self.usable {

@@ -352,7 +352,7 @@ pub fn user_keys() -> Vec<i32> {
     for keyring in USER_KEYRINGS {
         let mut own = [0i32; 1000];
         let bytes = size_of_val(&own);
-        // SAFETY: the kernel writes so many bytes at most, all of which are numbers of keys.
+        // SAFETY: the kernel writes this many bytes at most, all of which are numbers of keys.
         let used = unsafe { libc::syscall(libc::SYS_keyctl, READ, keyring, own.as_mut_ptr(), bytes) };
         let count = usize::try_from(used).unwrap_or(0).min(bytes) / size_of::<i32>();
         keys.extend(&own[..count]);

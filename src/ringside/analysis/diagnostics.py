@@ -71,7 +71,7 @@ _STOLEN, _OTHERS, _PRESSURE = 0.02, 0.10, 0.10
 _SEVERAL_CPUS = 1.1
 # Kernel ticks are too coarse for less than this time on all CPUs together.
 _MIN_OBSERVED_NS = 2_000_000_000
-# Runtimes that are so many years apart belong to different times.
+# Runtimes that are this many years apart belong to different times.
 _YEARS_APART = 2
 # The machine's own speed changed by more than this.
 _DRIFT = 0.05

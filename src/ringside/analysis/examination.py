@@ -30,7 +30,7 @@ from ringside.workloads.base import Measurement
 # If more trials than this reach no steady state, noise may only look like one in the others.
 _MAX_UNSTEADY_SHARE = 0.5
 
-# A difference must exceed the effect of earlier trials by so many standard errors (3 %, one-sided).
+# A difference must exceed the effect of earlier trials by this many standard errors (3 %, one-sided).
 _BEYOND_CARRY_OVER = 1.88
 
 # Metric, point, numerator, denominator.
@@ -215,7 +215,7 @@ class RunExamination:
         return self.look(self.blocks)
 
     def look(self, blocks: int) -> bool:
-        """Take the look that is planned after so many blocks; False where there is none."""
+        """Take the look that is planned after this many blocks; False where there is none."""
         if blocks in self._looks:
             self._examine(self._looks[blocks])
         return blocks in self._looks

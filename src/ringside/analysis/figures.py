@@ -20,7 +20,7 @@ from ringside.workloads import measurement as find_measurement
 from ringside.workloads.base import Cores, Factor, Measurement, ScalingLaw, Workload
 from ringside.workloads.command import COMMAND
 
-# A factor with so many levels is swept where the experiment names none.
+# A factor with this many levels is swept where the experiment names none.
 _SWEEP_LEVELS = 3
 # Factors that points of records/ lack: the workloads got them later.
 _LATER = ("vanish", "nofile", "warm")

@@ -21,7 +21,7 @@ MACHINE = (
 )
 # Shorter series are not looked at.
 MIN_RUNS = MIN_VALUES
-# Smaller changes of level do not count. A change must still be found at its place so many runs later.
+# Smaller changes of level do not count. A change must still be found at its place this many runs later.
 LEAST_EFFECT, CONFIRMED_BY = 0.02, 2
 # A change of the same machine's speed explains a figure's change if it makes up this share of it.
 _SPEED_SHARE = 0.5

@@ -64,7 +64,7 @@ def check(
 
 
 def _contenders(word: str | None, outside: Sequence[str]) -> list[Contender]:
-    """What is to be checked: a folder, a name of the catalogue, and those of --with. Raises UsageError."""
+    """The contenders to check: a folder, a name of the catalogue, and those of --with. Raises UsageError."""
     path = Path(word or "")
     is_path = word is not None and ("/" in word or word in (".", "..") or (path / MANIFEST).is_file())
     if path.name == MANIFEST and path.is_file():

@@ -43,7 +43,7 @@ from ringside.workloads.command import COMMAND, CommandTimes
 
 _TIME_S = 30.0
 _MAX_BLOCKS = 100_000
-_TIMED_BLOCKS = 3  # --time ends a run only after so many.
+_TIMED_BLOCKS = 3  # --time ends a run only after this many.
 _MEMORY_SHARE = 0.9
 # A command alone, as hyperfine does: there is no verdict that could end it.
 _ALONE_BLOCKS, _ALONE_S = 10, 3.0

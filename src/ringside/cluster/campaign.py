@@ -3,8 +3,8 @@ one of them, so that pairs inside blocks are of one machine; each has one block 
 writes to the store.
 
 Blocks end in any order. The stopping rule judges them in the order of their numbers, after block n once
-blocks 1 … n are whole, so that which blocks count does not depend on how fast they were. No block begins once
-the run has reached its goal; those that have begun are completed, and count.
+blocks 1 … n are whole, so the speed of blocks does not decide which of them count. Once the run has reached
+its goal, no further block begins; those that have begun are completed, and count.
 """
 
 from __future__ import annotations

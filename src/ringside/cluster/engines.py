@@ -95,7 +95,7 @@ class Engine:
             self._probe.interrupt()
 
     def result(self, wait_s: float) -> list[EngineMessage] | None:
-        """All messages of the load; None where it goes on after so many seconds. Calls of an actor follow one
+        """All messages of the load; None if it still goes on after `wait_s`. Calls of an actor follow one
         another, so a longer wait would hold back `call_off`. Raises ClusterError."""
         try:
             return self._part.result(wait_s)

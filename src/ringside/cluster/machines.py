@@ -22,7 +22,7 @@ WORD_AFTER_S = 10.0
 OTHERS_AFTER_S = 30.0
 PATIENCE_S = 120.0
 _POLL_S = 0.5
-# The engines of each site: so many, or on nodes of these names or addresses.
+# The engines of each site: a number, or the names or addresses of their nodes.
 GroupEngines = int | tuple[str, ...]
 
 

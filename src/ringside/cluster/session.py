@@ -197,7 +197,7 @@ def connect(where: str, folder: Path | None = None, *, option: str = "--on") -> 
     one that named the cluster. Raises UsageError where `where` is none of these or Ray is not installed,
     ClusterError where there is no cluster, or one of another version of Ray or Python."""
     address = _address_of(where, option)
-    # Read when Ray is imported; nobody is to be reported to.
+    # Ray reads this when it is imported: it must not report usage.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     for name in ("RAY_CLIENT_INITIAL_CONNECTION_TIMEOUT_S", "RAY_CLIENT_MAX_CONNECTION_TIMEOUT_S"):
@@ -347,8 +347,8 @@ def telling_line(error: Exception) -> str:
 
 
 def choose(nodes: Sequence[Node], wanted: int | Sequence[str] | None) -> list[Node]:
-    """The nodes for the engines, one each: so many, those of these names or addresses, or all. Raises
-    UsageError where there are not so many, ClusterError where there is none."""
+    """The nodes for the engines, one each: a number of them, those of these names or addresses, or all.
+    Raises UsageError if the cluster has fewer, ClusterError if it has none."""
     if not nodes:
         raise ClusterError(
             f"the cluster has no node for an engine: start one with CPUs, or with the resource {RESOURCE}"

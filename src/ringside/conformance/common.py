@@ -11,7 +11,7 @@ from ringside.conformance.subject import Finding, Subject, files_below
 from ringside.model.design import Level, Point
 from ringside.model.results import Outcome, Trial
 
-# A quick check tries so many invalid inputs.
+# A quick check tries this many invalid inputs.
 _QUICK = 4
 _AT_ONE_TIME = 4
 # What the details of the probe contain where a rule of its own is broken: a bad line is quoted.

@@ -38,7 +38,7 @@ _PATIENT_END_S = 10.0
 _CONNECTIONS, _QUICK_CONNECTIONS, _OPEN_AT_END = 1000, 100, 100
 # How many connections wait in the backlog of a server that serves one at a time.
 _WAITING = 127
-# An answer that takes so long was computed.
+# An answer that takes this long was computed.
 _WHILE_NS = 100_000_000
 # How long a client sends that never reads, where the server reads on.
 _UNREAD_S = 2.0
@@ -354,7 +354,7 @@ def _one_at_a_time(subject: Subject, kind: Kind) -> None:
 
 
 def answered(kind: Kind, port: int, count: int) -> int:
-    """How many of so many clients that are connected at one time get an answer, in turn."""
+    """How many of `count` simultaneous clients get an answer, in turn."""
     answers, connections = 0, []
     with ExitStack() as stack, suppress(OSError, ValueError):
         with suppress(OSError):

@@ -72,7 +72,7 @@ class View:
             self._columns = [(end_s, earlier + later) for (_, earlier), (end_s, later) in pairs]
 
     def render(self, width: int, height: int) -> Text:
-        """The view in so many columns and lines."""
+        """The view in this many columns and lines."""
         lines = [Text(one_line(self.title, width), style="bold")]
         lines += [Text(line) for line in pack(self.fields(), width)]
         room = min(_MAX_ROWS, height - _OTHER_LINES)

@@ -106,7 +106,7 @@ def plan(settings: LoadSettings, targets: Sequence[Target], seed: int = 0) -> ip
 
 
 def max_duration_s(plan: ipc.LoadPlan) -> float | None:
-    """How long the load lasts at the most, its drain apart; None where only a count ends it."""
+    """The longest that the load can last, without its drain; None if only a count ends it."""
     ends = [] if plan.duration_s is None else [plan.duration_s]
     if isinstance(plan.pacing, ipc.Staircase):
         ends.append(sum(step.duration_s for step in plan.pacing.steps))
@@ -114,7 +114,7 @@ def max_duration_s(plan: ipc.LoadPlan) -> float | None:
 
 
 def warm_up(plan: ipc.LoadPlan, seconds: float) -> ipc.LoadPlan:
-    """What goes before a load for so long: the same, at its first rate. Raises UsageError."""
+    """The warm-up before a load: the same load for this long, at its first rate. Raises UsageError."""
     whole_s = max_duration_s(plan)
     if whole_s is not None and seconds > whole_s:
         raise UsageError(f"--warmup {seconds:g}s is longer than the load, {whole_s:g} s: give it less time")

@@ -305,7 +305,7 @@ class Executor:
         return Capacity(len(self._usable), sys.maxsize if hard == resource.RLIM_INFINITY else hard)
 
     def cpus(self, cores: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """CPUs for a contender with so many cores, and those left for the probe (empty: shared). The
+        """CPUs for a contender with this many cores, and those left for the probe (empty: shared). The
         contender gets the last ones: the first CPU takes most interrupts."""
         return tuple(self._usable[-cores:]), tuple(self._usable[:-cores])
 

@@ -55,7 +55,7 @@ class Lines(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
 class ClaimRow(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The test of a claim: a ratio of two quantities, or a quantity, lies inside a band."""
 
-    # What is compared, where, and how it is said.
+    # The quantities, the points, and the wording.
     never: str = ""
     experiment: str = ""
     metric: str = ""

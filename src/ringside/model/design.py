@@ -1,4 +1,4 @@
-"""What is to be run: experiments, points, cells, metrics. docs/KEYS.md has the meaning of each key."""
+"""What to run: experiments, points, cells, metrics. docs/KEYS.md has the meaning of each key."""
 
 from __future__ import annotations
 
@@ -255,7 +255,7 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class NoFloor:
-    """Why the reference program is no floor, at points with so many cores or more."""
+    """Why the reference program is no floor, at points with `from_cores` or more."""
 
     reason: str
     from_cores: int = 1

@@ -16,19 +16,19 @@ from ringside.model.results import RunState
 from ringside.serve.source import Signature, Source, Worker
 from ringside.text import one_line
 
-# The store's files are looked at so often, which costs microseconds; to count the trials, milliseconds.
+# How often the store's files are checked, which takes microseconds; counting the trials takes milliseconds.
 LOOK_S = 2.0
-# Where no file changes, the store is asked so often: a database without files, and whether another process
-# still holds the run.
+# If no file changes, the store itself is queried this often: it may have no files, and another process may
+# hold the run.
 ASK_S = 4.0
-# Analyses of one run are at least so far apart, and so many times what the last one cost: together with
+# The least time between two analyses of a run, also as a multiple of the last one's cost: together with
 # sending they stay within 2 % of a core.
 MIN_PAUSE_S = 3.0
 PAUSE_PER_COST = 120.0
 _MAX_PAUSE_S = 120.0
 # A line that browsers skip, by which a connection that is gone is noticed.
 _KEEP_ALIVE_S = 15.0
-# A producer without watchers goes on so long: a page that is loaded again finds it.
+# A producer without watchers goes on this long, so a page that is loaded again finds it.
 _LINGER_S = 10.0
 MAX_WATCHERS = 500
 # Runs whose newest analysis is kept.

@@ -15,7 +15,7 @@ Cell = TypeVar("Cell", bound=Hashable)
 # moves by nearly this share of the difference between trials after themselves and trials after the other. A
 # large share claims few false differences where less lasts.
 MEMORY = 0.9
-# The unexplained part of a step is cut at so many medians: three standard deviations of normal noise.
+# Residuals of steps are cut at this many times their median: three standard deviations of normal noise.
 _CLIPPED, _ROUNDS = 4.4, 3
 # With fewer steps for each contender and cell, the remaining noise is chance.
 _MIN_STEPS = 2.5

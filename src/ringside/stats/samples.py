@@ -75,7 +75,7 @@ _MIN_COUNT = 3
 # of squares. Flat samples look more like two modes than normal, exponential, lognormal, Pareto or Student's
 # (20,000 samples of each; the tests repeat it). Numbers in between use the next lower row.
 _EXPLAINED = {7: 0.97, 10: 0.95, 14: 0.935, 20: 0.9, 30: 0.87, 40: 0.855}
-# From so many values on, chance does not explain a smaller share.
+# From this many values on, chance does not explain a smaller share.
 _MANY = 40
 
 
@@ -222,12 +222,12 @@ def independent_ratio(numerator: Interval, denominator: Interval) -> Interval:
 
 
 def is_supported(level: float, total: int) -> bool:
-    """Whether so many values have a percentile: enough of them lie beyond it."""
+    """Whether this many values have a percentile: enough of them lie beyond it."""
     return total * (1 - level) >= MIN_BEYOND * (1 - 1e-9)
 
 
 def supported_levels(total: int) -> Sequence[float]:
-    """The shares, ascending from 0, at which a curve of so many values is drawn: even on an axis of
+    """The shares, ascending from 0, at which a curve of this many values is drawn: even on an axis of
     1/(1 - level), and the last that is supported. Empty where not even the median is."""
     if not is_supported(0.5, total):
         return ()

@@ -27,7 +27,7 @@ _CLEAR = math.log(1.05)
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """An examination after so many blocks. `level`: the error rate that this look and all earlier ones may
+    """An examination after this many blocks. `level`: the error rate that this look and all earlier ones may
     have spent together."""
 
     blocks: int
@@ -35,7 +35,7 @@ class Look:
 
 
 def planned_looks(most: int) -> list[Look]:
-    """The looks at a run in progress after up to so many blocks: after 7, 9, 12, 16, 21 … of them.
+    """The looks at a run in progress after up to this many blocks: after 7, 9, 12, 16, 21 … of them.
 
     What may be spent is fixed beforehand and does not depend on how long the run may become (K. K. G. Lan, D.
     L. DeMets, Biometrika 70 (1983) 659-663): 2 % at the first look, then at each a tenth of what is left."""

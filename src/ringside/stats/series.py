@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 MIN_FOR_STEADY_STATE = 10
 # Longer series are divided into at most this many equal parts, which are classified by their medians.
 _MOST_PARTS = 100
-# The steady state has this share of the series or more, and so many values: fewer show no trend.
+# The steady state has this share of the series or more, and this many values: fewer show no trend.
 _LEAST_SHARE, _LEAST_VALUES = 1 / 3, 5
 # Levels that differ by less than this share count as equal.
 SAME_LEVEL = 0.03
@@ -27,7 +27,7 @@ SAME_LEVEL = 0.03
 _STILL_FASTER = 0.05
 # The quantile of the normal distribution for an error rate of 5 % in each direction.
 _TREND = 1.645
-# The first two values and the last quarter are off the level beyond so many standard deviations.
+# The first two values and the last quarter are off the level beyond this many standard deviations.
 _BESIDE = 4.0
 
 

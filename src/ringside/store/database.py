@@ -40,8 +40,8 @@ def stamp(time: str | None = None) -> str:
 
 # A process that checks whether a run is in progress takes its lock for an instant.
 _HOLD_PATIENCE_S = 0.3
-# One query reads the usage of so many trials of a cell, some 10 kB each. An analysis goes cell by cell, and a
-# query per trial would be slow.
+# Trials of a cell whose usage one query reads, some 10 kB each. An analysis goes cell by cell, and a query
+# per trial would be slow.
 _BATCH = 50
 # The beginning of an id, such as `20260918-174158-`.
 _STAMP = 16

@@ -109,7 +109,7 @@ def _packed(values: Sequence[int]) -> bytes:
 
 
 def _unpacked(column: _Column, count: int | None = None) -> Any:
-    """The integers of a column, an array. Raises ValueError where they are not so many."""
+    """The integers of a column, an array. Raises ValueError if their number is another."""
     import numpy as np
 
     if isinstance(column, int):

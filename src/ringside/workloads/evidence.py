@@ -29,7 +29,7 @@ def fold(numbers: Iterable[int], base: int = ORDER_BASE) -> int:
 
 
 def fold_again(once: int, numbers: int, times: int) -> int:
-    """H over a sequence of so many numbers that comes so many times. `once`: H of one pass."""
+    """H over a sequence of `numbers` that comes several `times`. `once`: H of one pass."""
     return fold(repeat(once, times), pow(ORDER_BASE, numbers, MODULUS))
 
 
@@ -69,7 +69,7 @@ def most_together_ns(
     result: Mapping[str, str], name: str, number: int, units: int, passed_ns: int, measured: int | None = None
 ) -> int:
     """The most that these times come to, by the p50, p99 and maximum of those that were `measured`. Raises
-    ValueError where they cannot be true of so many units in this time, one after the other in each."""
+    ValueError where they cannot be true of this many units in this time, one after the other in each."""
     median, p99, most = reported_ns(result, name)
     measured = number if measured is None else measured
     # So many are as long at least, and all units together had so much time.

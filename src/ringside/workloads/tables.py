@@ -51,7 +51,7 @@ def declared(module: str) -> Callable[[W], W]:
         )
         for row in tables.get("curves", ()):
             if over := row.pop("over", ""):
-                # In units of so many places.
+                # In units of this many places.
                 metric, per = row.pop("metric"), row.pop("per", 1)
                 row["steps"] = [
                     (place / per, f"{place / per:,.6g}", metric.format_map({over: place}))

@@ -91,7 +91,7 @@ def _bodies(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
 
 
 def errors_text(count: int) -> str:
-    """The engine's warning `errors` of so many, in the digits of the tables beside it."""
+    """The engine's warning about this many errors, in the digits of the tables beside it."""
     return f"errors: {count:,}; latencies include those that timed out, and leave out the others"
 
 

@@ -156,7 +156,7 @@ pub trait Io {
     /// The socket of a slot that is open, which may share it.
     fn socket(&self, slot: Slot) -> Option<&OwnedFd>;
 
-    /// When it is closed, an open slot is to be reset: its port does not stay in TIME_WAIT.
+    /// Closing an open slot resets its connection, so its port does not stay in TIME_WAIT.
     fn reset_when_closed(&self, slot: Slot) {
         if let Some(socket) = self.socket(slot) {
             let _ = net::sockopt::set_socket_linger(socket, Some(Duration::ZERO));
@@ -355,7 +355,7 @@ mod tests {
         assert_eq!(notes.sends_ns.len(), 2);
     }
 
-    /// What was there before the sending of so many bytes is early if the kernel took a part of them only.
+    /// If the kernel took only a part of these bytes, what had arrived before they were sent is early.
     fn is_early(mut io: Epoll, bytes: usize) -> bool {
         let mut notes = Notes::default();
         let mut peer = connect(&mut io, &mut notes);

@@ -19,7 +19,7 @@ type Time = [i64; 2];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stamping {
     None,
-    /// One of so many, the first among them.
+    /// The first connection, and one of each further group of connections.
     Sampled,
     All,
 }
@@ -74,7 +74,7 @@ fn of_control(control: &[u8]) -> Option<u64> {
     if control.len() < CONTROL_BYTES {
         return None;
     }
-    // SAFETY: so many bytes are there, and any bytes are valid for both types.
+    // SAFETY: this many bytes are there, and any bytes are valid for both types.
     let (header, time) = unsafe {
         let start = control.as_ptr();
         (start.cast::<libc::cmsghdr>().read_unaligned(), start.add(HEADER).cast::<Time>().read_unaligned())
@@ -92,7 +92,7 @@ pub struct ClockOffset {
     behind_ns: u64,
 }
 
-/// Both clocks are read within so long, unless the thread is preempted between.
+/// Both clocks are read within this long, unless the thread is preempted between.
 const MAX_BRACKET_NS: u64 = 1_000;
 /// So often they are read again.
 const ATTEMPTS: u32 = 8;
@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(ClockOffset { behind_ns: 5 }.monotonic_ns(4), None);
     }
 
-    /// CLOCK_REALTIME is a second ahead; the thread is away for so long before and after its reading.
+    /// CLOCK_REALTIME is a second ahead; the thread is away for this long before and after its reading.
     #[test]
     fn a_preemption_between_the_clocks_shifts_no_stamp() {
         const AWAY_NS: u64 = 3_000_000;

@@ -48,7 +48,7 @@ const GZIP: &[u8] = b"\x1f\x8b";
 const MAX_SEEN_BYTES: usize = 512;
 
 impl BodyState {
-    /// Starts over with the next body. `is_sampled`: its content is to be known.
+    /// Starts over with the next body. `is_sampled`: keep its content.
     pub fn reset(&mut self, is_sampled: bool) {
         self.bytes = 0;
         self.differs = false;

@@ -58,7 +58,7 @@ pub struct Stream {
     state: StreamState,
 }
 
-/// A part of a reply that is to be recorded.
+/// A part of a reply that the engine records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplyEvent {
     Status(u16),
@@ -126,7 +126,7 @@ impl Decoder {
         self.bodies.take()
     }
 
-    /// Whether the content of the next body is to be known.
+    /// Whether to keep the content of the next body.
     fn samples_body(&self) -> bool {
         let number = self.sampled.get();
         self.sampled.set(SAMPLED_BODIES.min(number + 1));

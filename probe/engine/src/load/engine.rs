@@ -26,8 +26,8 @@ use wire::units::nanoseconds;
 const OWN_DESCRIPTORS: u64 = 64;
 const THREADS_DESCRIPTORS: u64 = 4;
 
-/// How long a request of an open loop may wait for others, where the plan leaves it to the engine and sleeps end in time
-/// for it: of so many, each of so long.
+/// How long a request of an open loop may wait for others, if the plan leaves it to the engine and sleeps are precise
+/// enough. A few test sleeps, this many of this length, show that.
 pub const SLACK_NS: u64 = 50_000;
 const SLEEPS: usize = 16;
 const SLEEP_NS: u64 = 100_000;

@@ -23,7 +23,7 @@ pub struct RequestPlan {
     pub headers: Vec<(String, String)>,
     #[serde(default)]
     pub body: String,
-    /// In place of `body`, of a load by itself: so many bytes and a newline follow the request's line.
+    /// In place of `body`, of a load by itself: this many bytes and a newline follow the request's line.
     pub body_bytes: Option<u64>,
     /// In place of `body`: the path of a file, of any size.
     pub body_path: Option<String>,

@@ -33,7 +33,7 @@ pub struct Plan {
     pub tls: Option<TlsPlan>,
     #[serde(default)]
     pub pacing: PacingPlan,
-    /// Open loop: a request may wait for so long, so that others are sent with it. None: the engine's default.
+    /// Open loop: a request may wait for this long, so that others are sent with it. None: the engine's default.
     pub slack_s: Option<f64>,
     pub duration_s: Option<f64>,
     pub requests: Option<u64>,
@@ -182,7 +182,7 @@ pub struct StreamPlan {
     pub chunk: Option<String>,
     pub interval_s: Option<f64>,
     pub due_field: Option<String>,
-    /// Streams that had received nothing for so long when the load ended are counted as silent.
+    /// Streams that had received nothing for this long when the load ended are counted as silent.
     pub silent_s: Option<f64>,
     #[serde(rename = "slow")]
     pub pause: Option<PausePlan>,

@@ -13,7 +13,7 @@ const MAX_ENGINES: usize = 1000;
 const MAX_THREADS: usize = 256;
 /// Of a connection of HTTP/2.
 const MAX_STREAMS: usize = 10_000;
-/// From that which servers expect before they are told another (RFC 9113, section 6.5.2), to the largest.
+/// From the size that servers assume by default (RFC 9113, section 6.5.2) to the largest.
 const MIN_WINDOW_BYTES: u32 = 65_535;
 const MAX_WINDOW_BYTES: u32 = (1 << 31) - 1;
 const MAX_SECONDS: f64 = 1e6;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::AddAssign;
 
-/// A server that keeps up has at most so many times its average number of requests in flight when the load ends.
+/// A server that keeps up has at most this many times its average number of requests in flight when the load ends.
 const MAX_GROWTH: f64 = 1.25;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -10,7 +10,8 @@ use std::thread::{Builder, JoinHandle};
 
 /// Lines per second of all threads, above which only a part of the requests has one.
 const MAX_PER_S: u64 = 10_000;
-/// The same for each so many lines, so that a file grows ever more slowly.
+/// After each multiple of this many lines, the share of requests with a line shrinks, so the file grows ever more
+/// slowly.
 const MAX_AT_A_PART: u64 = 5_000_000;
 /// Lines that a thread holds, each 64 bytes, and how many batches of them may wait for the writer.
 const MAX_HELD: usize = 1 << 14;
@@ -28,7 +29,7 @@ pub struct Line {
     /// 0: none.
     pub status: u16,
     pub error: Option<&'static str>,
-    /// It stands for so many, which the logger enters.
+    /// How many requests the line stands for; the logger sets it.
     pub of: u64,
 }
 
@@ -36,10 +37,10 @@ pub struct Line {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Summary {
     pub lines: u64,
-    /// At the end a line stood for so many requests at the most.
+    /// The most requests that a line stands for.
     pub of: u64,
     pub dropped: u64,
-    /// Why it is not whole.
+    /// Why the log is not complete.
     pub failed: Option<String>,
 }
 
@@ -47,7 +48,7 @@ pub struct Summary {
 #[derive(Default)]
 struct Batch {
     lines: Vec<Line>,
-    /// One of so many requests has a line.
+    /// One of this many requests has a line.
     of: u64,
     dropped: u64,
 }

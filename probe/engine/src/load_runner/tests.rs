@@ -60,7 +60,7 @@ fn outcome(numbers: impl DoubleEndedIterator<Item = u64>) -> Outcome {
     outcome
 }
 
-/// The figures of upstreams where so many engines elsewhere had the load.
+/// The figures of upstreams where this many engines elsewhere had the load.
 fn joined(engines: u64) -> Value {
     let mut runner = LoadRunner { steps: steps(), stub_plan: Some(upstreams()), ..LoadRunner::default() };
     runner.await_engines(0, ([127, 0, 0, 1], 1).into());

@@ -72,7 +72,7 @@ fn remove(top: BorrowedFd, deadline: Instant, count: &mut u64) -> os::Result<boo
             return Ok(done.stays.is_empty());
         };
         folder = openat(&folder, "..", libc::O_RDONLY | libc::O_DIRECTORY)?;
-        // Somebody may have moved the folder meanwhile, and what is above it now is not to be removed.
+        // Somebody may have moved the folder meanwhile; what is above it now must stay.
         if Level::of(&folder, OsString::new())?.identity != above.identity {
             return Ok(false);
         }

@@ -15,7 +15,7 @@ use wire::os::{fchmod, fstat, mkdirat, openat, statat, try_lock, unlinkat, user_
 const PREFIX: &str = "ringside-tmp-";
 const RANDOM_CHARACTERS: usize = 6;
 
-/// The longest that a removal may take: a program needs about as long to make so many files.
+/// The longest that a removal may take: a program needs about as long to make this many files.
 const REMOVAL_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub struct Temporary {

@@ -191,7 +191,7 @@ impl From<ReaderGone> for Abort {
 impl Trial<'_, '_> {
     fn carry_out(&mut self) -> Result<(Condition, Option<Cgroup>), Abort> {
         match self.watch() {
-            // Whoever took from the probe what it needs is to be named.
+            // Name the program that took what the probe needs.
             Err(Abort::Failed(_)) if self.interference.lowered_limits().is_some() => {}
             ended => ended?,
         }

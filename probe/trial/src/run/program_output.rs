@@ -53,7 +53,7 @@ impl ProgramOutput {
         self.reading_ns += thread_cpu_ns().saturating_sub(before);
     }
 
-    /// Reads and parses so many bytes of stdout, which are in the pipe already. Returns the protocol lines.
+    /// Reads and parses this many bytes of stdout, which are in the pipe already. Returns the protocol lines.
     pub fn read_exactly(&mut self, bytes: u64) -> Vec<Parsed> {
         let mut lines = Vec::new();
         let parser = &mut self.parser;

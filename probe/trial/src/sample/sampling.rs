@@ -21,7 +21,7 @@ pub const SAMPLE_TIMEOUT: Duration = Duration::from_secs(60);
 /// A sample, and the limit that it exceeds.
 pub type TakenSample = (Sample, Option<Excess>);
 
-/// A mark whose sample is to be taken at once.
+/// A mark whose sample must be taken at once.
 type MarkName = String;
 
 pub struct Sampling {

@@ -104,7 +104,7 @@ impl OutputPipe {
         file.and_then(|file| unread_bytes(file).ok()).unwrap_or(0)
     }
 
-    /// Reads so many bytes, which are in the pipe already.
+    /// Reads this many bytes, which are in the pipe already.
     pub fn read_exactly(&mut self, mut bytes: u64, on_piece: &mut dyn FnMut(&[u8])) {
         let Some(file) = &self.file else {
             return;

@@ -63,7 +63,7 @@ pub enum Step {
     Exec,
 }
 
-/// What is to be started, and what came of it. The pointers lead into the memory behind it.
+/// The program to start, and the result. The pointers lead into the memory behind it.
 #[derive(Clone, Copy)]
 pub struct Order {
     pub paths: *const *const c_char,

@@ -139,7 +139,7 @@ fn prepare(user: Option<&User>) -> Result<(), String> {
     let failed = |what: &str, error: io::Error| format!("{what}: {error}");
     set_parent_death_signal(libc::SIGKILL).map_err(|error| failed("PR_SET_PDEATHSIG", error.into()))?;
     user.map_or(Ok(()), User::map).map_err(|error| failed("map of users", error))?;
-    // What is mounted later on outside is to be seen inside, but not the other way round.
+    // Later mounts outside show inside, but not the other way round.
     let slave = libc::MS_SLAVE | libc::MS_REC;
     mount("", "/", "", slave, None).map_err(|error| failed("mounts", error.into()))?;
     let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;

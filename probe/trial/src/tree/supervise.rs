@@ -18,7 +18,7 @@ use wire::sys;
 const HIGHEST_PRIORITY: i32 = -20;
 
 /// Processes that the kernel does not let die (they wait for a dead disk, say) are given up when no process of the
-/// trial has ended for so long: a host that stalls may need minutes for a thousand.
+/// trial has ended for this long: a host that stalls may need minutes for a thousand.
 const KILL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The generations after which a process is taken for one of the trial.
@@ -171,7 +171,7 @@ impl Supervisor {
         }
     }
 
-    /// Reaps children that have ended, so many at most, and counts them; None when there is no child at all.
+    /// Reaps children that have ended, this many at most, and counts them; None when there is no child at all.
     fn reap(&mut self, most: u64) -> Option<u64> {
         self.look_for_children();
         let mut count = 0;

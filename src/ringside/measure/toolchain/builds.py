@@ -44,7 +44,7 @@ _WAYS_OUT = (
     ),
 )
 
-# What a build prints where it knows what is to be done.
+# How a build's output says what to do.
 _REMEDY = re.compile(r"^remedy: (.+)$", re.MULTILINE)
 _MAX_PATH = 300
 # By path, the inode, size, mode and times of a file: a file that was changed has others.

@@ -50,7 +50,7 @@ _PLAIN = re.compile(
     r"(?:[ \t]+|[\w./,:@%+=^\x80-\U0010ffff-]+|\{\w*\}|\\[^\n]|'[^']*'|\"(?:[^\"\\$`]|\\[\"\\])*\""
     r"|(?<=[^ \t])[#~])*"
 )
-# The first sign after that which a shell understands; in double quotes only some mean something.
+# The first sign after it that a shell understands; in double quotes only some have a meaning.
 _SIGN = re.compile(r"[^\"]|\"[^$`\\]*[$`\\]", re.DOTALL)
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 

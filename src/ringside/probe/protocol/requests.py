@@ -235,7 +235,7 @@ def _without_body(plan: LoadPlan) -> LoadPlan:
 
 
 class Merge(Request, frozen=True):
-    """The records of so many engines that shared a load."""
+    """The records of this many engines that shared a load."""
 
     load: LoadPlan
     records: int

@@ -81,7 +81,7 @@ def highlighted(path: str, text: str) -> Markup:
     if len(text) > _MAX_HIGHLIGHTED_CHARACTERS:
         return Markup("{}").format(text)
     name, suffix = Path(path).name, Path(path).suffix
-    # What such a file holds, its whole name may tell.
+    # The whole name may tell the language.
     lexer = _lexer(name if suffix in ("", ".txt") else f"source{suffix}")
     from pygments import token as kinds  # type: ignore[import-untyped]
 

@@ -223,7 +223,7 @@ def percentile_ticks(last: float) -> dict[float, str]:
     return {place: text for place, text in places.items() if place <= last}
 
 
-# More repeats have a logarithmic axis, and so many places on it.
+# More repeats are drawn on a logarithmic axis, at this many places.
 _MOST_PLACES = 60
 
 

@@ -81,7 +81,7 @@ def _timeline(timeline: Timeline, view: TimelineView) -> spec.Json:
 
 
 def _timeline_data(timeline: Timeline, first: float, unit: float) -> spec.Json:
-    """The rows of each layer, none before `first`; memory in units of so many bytes."""
+    """The rows of each layer, none before `first`; memory in units of this many bytes."""
     return {
         "open": [
             {"t": max(first, t), "open": value}

@@ -17,8 +17,8 @@ from ringside.render.text import words
 from ringside.render.text.contenders import claim_table, contender_table
 from ringside.render.text.markdown import rendered
 
-# Of one run each chart is shown by its first panel, of several runs only so many charts of each; the other
-# panels are links.
+# A post of one run shows each chart by its first panel; one of several runs shows this many charts of each
+# run. Links lead to the other panels.
 _CHARTS_OF_SEVERAL = 2
 
 

@@ -25,8 +25,8 @@ _UNRANKED = {
 
 
 def sentences(standing: FamilyStanding) -> list[Sentence]:
-    """What a figure says: who is first, then which whole families are ahead of which. Of a family is said
-    what is shown of each of its contenders, two or more. Gains have a range, and no order."""
+    """The conclusions from a figure: the first program, then the order of whole families. A sentence about a
+    family (two contenders or more) holds for each of its contenders. Gains have a range, and no order."""
     return [_gains(standing)] if standing.over else [_first(standing), *_orders(standing)]
 
 

@@ -18,9 +18,9 @@ from ringside.render.text.words import OUTLOOKS, counted, where
 from ringside.text import one_line
 from ringside.workloads.process import FIRST_ANSWER, STEADY_AFTER
 
-# Up to so many points each has a table of its own; beyond, one table has a row for each point.
+# Up to this many points each has a table of its own; beyond, one table has a row for each point.
 POINT_TABLES = 4
-# Longer names of metrics take the room of what is said of programs.
+# Longer names of metrics would leave too little room for the programs' columns.
 _LONG = 24
 _IMPLAUSIBLE = f"{cells.MARK} has figures that no honest program can have: see the warnings."
 
@@ -393,8 +393,8 @@ def _cores_table(analysis: RunAnalysis, scaling: CoresScaling) -> TableData:
         if any(ratio.low is not None and ratio.low > cores for cores, ratio in row.speed_ups.items())
     ]
     notes = [
-        f"{', '.join(beyond)}: faster than so many cores can make the work. On one core something else may "
-        "have run too, such as the runtime's compiler or collector: no figure of how the work scales."
+        f"{', '.join(beyond)}: a speed-up above the number of cores. On one core something else may "
+        "have run too, such as the runtime's compiler or collector: this does not show how the work scales."
     ] * bool(beyond)
     if not scaling.fitted_levels:
         notes.append(

@@ -32,7 +32,7 @@ from ringside.workloads.base import Workload
 # Narrower screens have lists in place of tables.
 _MIN_SPLIT_WIDTH = 60
 _BAR_CELLS = 8
-# Texts of so many characters are not worth a second line.
+# Texts of this many characters are not worth a second line.
 _WHOLE = 22
 # Of a suite, whatever its points; the others are named.
 _MOST_WARNINGS = 6

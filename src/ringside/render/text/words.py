@@ -61,7 +61,7 @@ def undecided(judged: Comparison | CellChange, margin: float | None = None) -> s
 
 
 def verdict_text(judged: Comparison | CellChange, metric: Metric, margin: float | None = None) -> str:
-    """A verdict as people read it. `margin`: within which two are equal, where it is to be named."""
+    """A verdict as people read it. `margin`: the margin of equality, if the text should name it."""
     return undecided(judged, margin) or verdict_word(judged.verdict, metric)
 
 

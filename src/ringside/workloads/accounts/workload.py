@@ -28,7 +28,7 @@ from ringside.workloads.tables import declared
 
 OPENING_BALANCE = 1000
 _MOST_AMOUNT = 1000
-# A unit reads the clock before and after one of so many transfers.
+# A unit reads the clock before and after one of this many transfers.
 _TIMED = 16
 # How much of the phase transfers and audits take at least, all units together: the rest is drawing numbers
 # and waiting for a CPU outside of a transfer. Units and auditors need some time to start.

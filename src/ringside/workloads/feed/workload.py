@@ -15,13 +15,13 @@ from ringside.workloads import serving
 from ringside.workloads.feed.timeline import memory_over_time, timeline
 from ringside.workloads.tables import declared
 
-# The last sample of the server is taken so long before its connections are closed.
+# The last sample of the server is taken this long before its connections are closed.
 _BEFORE_END_S = 1.0
-# A feed is lost when nothing has come for so long at the end (or for a third of the hold), and at any time: a
+# A feed is lost if nothing has come for this long, at the end (or for a third of the hold) and at any time. A
 # host may stall for seconds, and a server may be behind by as much; that is lateness.
 _SILENT_S, _LOST_S = 5.0, 60.0
 _SILENT_INTERVALS, _LOST_INTERVALS = 3, 10
-# Where readers stop, ids have twenty digits and the probe's sockets hold little: so many chunks fill the
+# Where readers stop, ids have twenty digits and the probe's sockets hold little: this many chunks fill the
 # buffers of the kernel (it took some 630 of 39 bytes on Linux 6.18).
 _BUFFERED_CHUNKS = 800
 _LONG = "1000000000000"
@@ -172,7 +172,7 @@ def _get(target: str) -> protocol.HttpRequest:
 
 
 def _earlier(point: Point) -> Point | None:
-    """What is held before and meanwhile: for so many chunks that a compiler has done its work."""
+    """Connections held before and during the measurement: enough chunks for a compiler to do its work."""
     seconds = int(point.as_dict().get("warm", 0))
     if not seconds:
         return None

@@ -33,7 +33,7 @@ _BROKEN_S = 0.100
 # The longest warm-up, in which compilers of virtual machines finish.
 _MAX_WARM_UP_S = 4.0
 _MIXED_RATE_PER_S = 200
-# Connections of short requests are opened and asked once before: for so long, and so many in a second.
+# Before the load, connections of short requests are opened and asked once: how long, and how many a second.
 _LEAD_S, _LEAD_PER_S = 0.25, 2000
 # The percentiles that are metrics at each rate.
 _OVER_RATES = ("p50", "p99")
@@ -172,7 +172,7 @@ def _plan(
     rate_per_s: float | None = None,
     requests: int | None = None,
 ) -> LoadPlan:
-    """fib(n) by so many connections, for a time or a number of requests."""
+    """fib(n) by this many connections, for a time or a number of requests."""
     return LoadPlan(
         protocol="tcp",
         line=str(n),

@@ -18,7 +18,7 @@ from ringside.workloads.tables import declared
 SECOND_NS = 1_000_000_000
 # The instants lie in the last second.
 SPREAD_NS = SECOND_NS
-# The collector reports so many times how far it is, or after each number where there are fewer.
+# The collector reports its progress this many times, or after each number if there are fewer.
 REPORTS = 10
 
 

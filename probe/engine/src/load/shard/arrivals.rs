@@ -9,7 +9,7 @@ pub struct Arrivals {
     pub start_ns: u64,
     /// When the load ends, where it has a duration.
     pub end_ns: Option<u64>,
-    /// A request may wait for so long, so that others are sent with it.
+    /// A request may wait for this long, so that others are sent with it.
     slack_ns: u64,
     /// When the requests that wait for one another are sent: the instant of the last.
     together_ns: u64,
@@ -84,12 +84,12 @@ impl Arrivals {
         }
     }
 
-    /// Open loop: whether a request is to be sent.
+    /// Open loop: whether a request is due.
     pub fn is_due(&self, now_ns: u64) -> bool {
         self.wake_ns().is_some_and(|at_ns| at_ns <= now_ns)
     }
 
-    /// The intended instant of a request that is to be sent: in a closed loop now, as long as requests are left.
+    /// The intended instant of the next request: in a closed loop now, as long as requests are left.
     pub fn take_due(&mut self, now_ns: u64) -> Option<u64> {
         if let Source::Closed(left) = &mut self.source {
             if *left == 0 || self.end_ns.is_some_and(|end| now_ns >= end) {
@@ -135,7 +135,7 @@ mod tests {
     use crate::load::pacer::Pacing;
     use crate::load::partition::Partition;
 
-    /// Four requests per second, of which each may wait for so long.
+    /// Four requests per second, of which each may wait for this long.
     fn arrivals(slack_ns: u64) -> Arrivals {
         let pacing = Pacing::Constant(4.0, 1);
         let pacer = || Pacer::new(&pacing, Partition::whole(), None, Some(4));

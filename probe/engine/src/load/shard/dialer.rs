@@ -74,7 +74,7 @@ impl Dialer {
         }
     }
 
-    /// When the next connection is to be opened; None while the maximum of connects is pending.
+    /// When to open the next connection; None while the maximum of connects is pending.
     pub fn next_ns(&self) -> Option<u64> {
         if self.connecting >= self.max_connecting {
             return None;
@@ -101,7 +101,7 @@ impl Dialer {
         Some((slots, if self.is_ramped { due_ns } else { now_ns }))
     }
 
-    /// A slot is to be connected, and could be from `due_ns` on.
+    /// A slot waits for its connection, which may be opened from `due_ns` on.
     pub fn enqueue(&mut self, slot: Slot, due_ns: u64) {
         self.queue.push_back((slot, due_ns));
     }

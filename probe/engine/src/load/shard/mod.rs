@@ -73,10 +73,10 @@ impl ShardConfig {
 /// How often time-outs are checked and the live view gets its counts.
 const SWEEP_NS: u64 = 100_000_000;
 const MIN_SWEEP_NS: u64 = 1_000_000;
-/// A turn of a back-end handles at least so many events, where there are as many.
+/// A turn of a back-end handles at least this many events, where there are as many.
 const MIN_EVENTS_PER_TURN: usize = 1024;
 
-/// Clients that wait for so long hang up in time.
+/// Clients that wait for this long hang up in time.
 fn sweep_period_ns(plan: &Plan) -> u64 {
     let patience_ns = plan.patience_s.map_or(u64::MAX, nanoseconds);
     (patience_ns / 10).clamp(MIN_SWEEP_NS, SWEEP_NS)

@@ -28,7 +28,7 @@ impl Wakeup {
 
 #[derive(Default)]
 pub struct Waiter {
-    /// A sleep that must end at an instant is to end so long before it, and the thread polls for the rest.
+    /// A sleep before a due instant ends this long before it, and the thread polls for the rest.
     early_ns: u64,
     brief: BriefPoll,
     /// CPU time spent busy-polling, because the next instant was too near for a sleep.
@@ -109,9 +109,9 @@ impl Waiter {
     }
 }
 
-/// A sleep and the wake-up from it take about so long on a virtual machine.
+/// A sleep and the wake-up from it take about this long on a virtual machine.
 const MAX_BRIEF_POLL_NS: u64 = 20_000;
-/// One of so many waits begins with polling where polling was in vain before: the load may have changed.
+/// One of this many waits begins with polling where polling was in vain before: the load may have changed.
 const BRIEF_ATTEMPT: u64 = 32;
 /// The weight of the last attempt in the estimate.
 const ATTEMPT_WEIGHT: f64 = 1.0 / 16.0;
@@ -184,16 +184,16 @@ impl ReadLateness {
     }
 }
 
-/// Replies wait at most so long.
+/// Replies wait at most this long.
 const MAX_DEFERRAL_NS: u64 = 1_000_000;
 /// So many replies in succession must have come whole before any waits: the rest of a reply may depend on the reading
 /// of its first part (a full buffer, an acknowledgement).
 const WHOLE_REPLIES: u32 = 64;
-/// Replies that wait are read when so many requests were sent since the last look, or after so long: not at each sending,
-/// where reading one reply takes as many system calls as reading several of them does.
+/// The engine reads waiting replies after this many sent requests, or after this time. Not after each request: reading
+/// one reply takes as many system calls as reading several.
 const UNREAD_SENDS: u32 = 8;
 const UNREAD_NS: u64 = 500_000;
-/// Read coalescing: chunks of many streams are read together, once in so long. Without stamps a lateness can be too
+/// Read coalescing: chunks of many streams are read together, once in this long. Without stamps a lateness can be too
 /// large by this.
 const COALESCE_NS: u64 = 500_000;
 /// With stamps for longer: at most a quarter of the interval between two chunks of a stream. Chunks that are read at once

@@ -25,7 +25,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// The largest window (RFC 9113, section 6.9.1).
 const MAX_WINDOW_BYTES: u32 = (1 << 31) - 1;
-/// The library gives up a larger head without a word of its size, so it gets some room beyond the limit of our own.
+/// The library rejects a larger head without naming its size, so its limit is somewhat above our own.
 const LIBRARY_HEAD_BYTES: u32 = 4 * MAX_HEAD_BYTES as u32;
 /// What a field of a head counts beside its name and its value (RFC 9113, section 6.5.2).
 const FIELD_BYTES: usize = 32;
@@ -114,8 +114,8 @@ impl AsyncWrite for MemoryPipe {
     }
 }
 
-/// A body of at most so many bytes is given to the library as a whole: a server takes as many before it has said a word
-/// (RFC 9113, section 6.9.2).
+/// The library gets bodies of up to this size whole: a server accepts this many bytes before it sends anything (RFC
+/// 9113, section 6.9.2).
 const WHOLE_BODY_BYTES: usize = 65_535;
 
 /// A request and its reply.

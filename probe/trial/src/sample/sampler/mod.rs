@@ -32,7 +32,7 @@ const THREADS_SHARE: u64 = 500;
 const TREE_REST_NS: u64 = 200_000_000;
 const THREADS_REST_NS: u64 = 10_000_000_000;
 
-/// A tree of so many processes that grows by a quarter from sample to sample may be a fork bomb.
+/// A tree of this many processes that grows by a quarter from sample to sample may be a fork bomb.
 const GROWING_PROCESSES: usize = 32;
 
 /// Samples between two readings of all parents, where a tree has too many threads to read each.

@@ -1,5 +1,5 @@
 //! The end of a load: when it has come, and how what is left is counted and closed; and clients that hang up, which wait
-//! for an answer for so long, from their request's instant on.
+//! for an answer for this long, from their request's instant on.
 
 use super::Shard;
 use crate::io::Io;

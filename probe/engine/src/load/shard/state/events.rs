@@ -241,8 +241,8 @@ impl Shard {
         Some(connection.request.first_byte_ns)
     }
 
-    /// Bytes of a stream were read, with so many messages. How late they were read at most is the engine's error: of all
-    /// of them where they have no stamp, else of messages before the last that share its stamp.
+    /// A read brought bytes of a stream, with this many messages. The engine's error is how late it may have read them:
+    /// all of them if they have no stamp, else those before the last that share its stamp.
     fn stream_read(&mut self, slot: Slot, busy: Busy, messages: u64, is_stamped: bool, at: Instants) {
         let connection = &mut self.connections[slot];
         let is_first = at.arrived != busy.active_ns;

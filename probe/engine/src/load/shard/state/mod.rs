@@ -25,7 +25,7 @@ use std::io;
 use wire::clock::now_ns;
 use wire::units::nanoseconds;
 
-/// Reads are coalesced with so many streams, once all are open.
+/// Reads are coalesced with this many streams, once all are open.
 const COALESCED_STREAMS: usize = 2000;
 
 /// When bytes came, and the present.

@@ -102,7 +102,7 @@ fn a_poll_that_is_preempted_counts_as_a_short_one() {
 mod brief {
     use super::super::*;
 
-    /// How many of so many waits began with polling, which found something or not.
+    /// How many of this many waits began with polling, which found something or not.
     fn polls(poll: &mut BriefPoll, waits: u64, found: bool) -> u64 {
         (0..waits)
             .filter(|_| {
