@@ -102,6 +102,8 @@ pub struct Sampler {
     timeline: bool,
     /// What children of earlier trials had used.
     before: Usage,
+    /// What children of this trial had used that were waited for before the last walk of the tree.
+    waited_for: Usage,
     pub peaks: Peaks,
 }
 
@@ -144,6 +146,7 @@ impl Sampler {
             tick_ns: 1_000_000_000 / sys::ticks_per_second(),
             timeline,
             before: sys::children_usage(),
+            waited_for: Usage::default(),
             peaks: Peaks { threads: 1, processes: 1, ..Peaks::default() },
         }
     }
@@ -287,6 +290,8 @@ impl Sampler {
             _ => ScanMode::Known(&self.known),
         };
         let max = usize::try_from(self.limits.processes).unwrap_or(usize::MAX).saturating_add(1);
+        // Before the walk: the time of a process that is waited for later, and of its children, is in the tree.
+        self.waited_for = self.children_usage();
         let tree = walk(&mut self.procfs, self.probe, mode, max, &mut |_, _| {});
         self.wide = tree.iter().any(|process| process.threads > MANY_THREADS);
         self.known.clear();
@@ -328,8 +333,7 @@ impl Sampler {
         if let Some(cpu) = complete.and_then(Cgroup::cpu) {
             return cpu.total_ns;
         }
-        // Before the others: one that is waited for meanwhile must not count twice.
-        let gone = self.children_usage();
+        let gone = &self.waited_for;
         let own = |process: &Process| sys::process_cpu_ns(process.pid).unwrap_or(0);
         let own: Vec<u64> = tree.iter().map(own).collect();
         let children = |process: &Process| process.child_ticks * self.tick_ns;
@@ -350,6 +354,8 @@ impl Sampler {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Read;
+    use std::process::{Command, Stdio};
 
     fn sampler(memory_bytes: u64, processes: u64) -> Sampler {
         let limits = Limits { memory_bytes, processes, threads: u64::MAX, cpus: None };
@@ -375,6 +381,29 @@ mod tests {
         assert!(sample.kernel.unwrap().kernel_bytes.is_some());
         assert!(sampler.threads.busiest().iter().any(|thread| thread.cpu_ns > 0));
         assert_eq!(sampler.schedule.taken(), (1, None));
+    }
+
+    /// A shell whose child has worked ends, and is waited for, between the walk of a sample and its sum.
+    #[test]
+    fn one_that_ends_while_a_sample_is_taken_counts_once() {
+        let script = "(i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done); echo; read line";
+        let mut shell = Command::new("sh");
+        let mut shell =
+            shell.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        shell.stdout.take().unwrap().read_exact(&mut [0]).unwrap();
+        let mut sampler = sampler(u64::MAX, 10_000);
+        sampler.probe = std::process::id() as i32;
+        sampler.before = Usage::default();
+        let pid = shell.id() as i32;
+        sampler.known.push(pid);
+        let mut tree = sampler.tree(None);
+        tree.retain(|process| process.pid == pid);
+        assert!(tree[0].child_ticks > 0);
+        drop(shell.stdin.take());
+        shell.wait().unwrap();
+        let cpu_ns = sampler.cpu_ns(&tree, None);
+        let usage = sampler.children_usage();
+        assert!(cpu_ns <= usage.user_ns + usage.system_ns);
     }
 
     #[test]
