@@ -54,7 +54,6 @@ def test_run_show_and_report(workplace: Path, add_fake: Add, add_experiment: Add
     assert "there is no run `x`" in in_process("show", "x", status=2).stderr
     text = in_process("show").stdout
     assert text == in_process("show", "pair").stdout == done.stdout
-    assert in_process("run", "--resume", "pair").stdout == text
     document = json.loads(in_process("show", "--json").stdout)
     assert document["format"] == 2
     assert {cell["contender"] for cell in document["cells"]} == {"one", "two"}
@@ -70,6 +69,11 @@ def test_run_show_and_report(workplace: Path, add_fake: Add, add_experiment: Add
     in_process("report", "-o", "page.html")
     assert "<html" in (workplace / "page.html").read_text()
     assert in_process("run", "pair", "--blocks", "1", "--json").stdout.startswith("{")
+    # A run that is finished needs its contenders no more.
+    (workplace / "contenders" / "one" / "contender.toml").write_text("torn")
+    again = in_process("run", "--resume", document["run"])
+    assert again.stdout == text
+    assert again.stderr.splitlines()[0] == f"ringside: {document['run']} is finished: nothing is left"
 
 
 def test_every_failure_is_a_row_and_the_run_goes_on(

@@ -14,9 +14,11 @@ from pathlib import Path
 
 import pytest
 
+import ringside
 from ringside.cluster import session
-from ringside.cluster.session import connect
+from ringside.cluster.session import PROBE, connect, upload, uploaded
 from ringside.errors import ClusterError, UsageError
+from ringside.probe.process import Probe
 from tests.support.cases import cases
 from tests.support.ray_cluster import RayCluster, started
 
@@ -219,3 +221,26 @@ def test_ray_does_not_print_among_the_data() -> None:
         lines = {"lines": ["Raylet is terminated."], "pid": "raylet", "is_err": False, "ip": "192.0.2.1"}
         worker.print_worker_logs({**lines, "job": None}, shown)
     assert shown.getvalue() == ""
+
+
+# --- what is sent to nodes, and where it is there ---
+
+
+def test_the_folder_has_what_nodes_need_and_is_gone_at_the_end() -> None:
+    with upload() as (folder, contenders):
+        assert contenders == {}
+        assert (folder / "ringside" / "cluster" / "session.py").is_file()
+        assert Probe(str(folder / PROBE))
+    assert not folder.exists()
+
+
+def test_it_is_found_beside_the_package_also_without_a_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    monkeypatch.setattr(ringside, "__file__", str(tmp_path / "ringside" / "__init__.py"))
+    assert uploaded(PROBE) == tmp_path / "bin" / "ringside-probe"
+    # A contender of this machine, which was not sent.
+    assert uploaded(Path("/opt/own")) == Path("/opt/own")

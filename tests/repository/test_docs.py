@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 import pytest
+from scripts import manpage
 
 from ringside.cli.main import cli
 from ringside.model.results import Outcome
@@ -184,3 +185,49 @@ def test_no_path_of_a_machine_in_the_repository() -> None:
     elsewhere = lines(".", ":!tests", ":!*.lock")
     # Git's status for no line; it is another when git fails.
     assert (elsewhere.returncode, elsewhere.stdout) == (1, ""), elsewhere
+
+
+def test_the_man_page_is_that_of_the_help() -> None:
+    assert manpage.PAGE.read_text(encoding="utf-8") == manpage.page(), "run scripts/manpage.py"
+
+
+def test_text_is_not_taken_for_a_command_of_troff() -> None:
+    assert manpage.roff(".SH\n'x\n\\fB--a") == "\\&.SH\n\\&'x\n\\efB\\-\\-a"
+
+
+# --- docs/RELIABILITY.md: each item names the test that shows it, and the test is there ---
+
+
+RELIABILITY = ROOT / "docs" / "RELIABILITY.md"
+# Where an item names no file, its tests are in these.
+TEST_FILES = [*ROOT.glob("tests/measure/runs/test_*.py"), ROOT / "probe/tests/suite/attacks.rs"]
+# Whose items name functions, since their files have many; whose items have one test, which the text names.
+OF_PROBE, BESIDES = "What a program does to the probe", "What a program does besides its work"
+CHAPTERS = {OF_PROBE, BESIDES, "What happens to Ringside itself", "Faults of the environment"}
+
+
+def reliability_items() -> list[tuple[str, str]]:
+    """Each item and the chapter that it is in."""
+    chapter, found = "", []
+    for line in RELIABILITY.read_text("utf-8").splitlines():
+        if line.startswith("## "):
+            chapter = line[3:]
+        elif line.startswith("- **") and chapter in CHAPTERS:
+            found.append((chapter, line))
+    return found
+
+
+def names_test(chapter: str, item: str) -> bool:
+    """Whether an item names files of tests, or functions that are in one of those that it names."""
+    files = [ROOT / file for file in re.findall(r"`((?:tests|probe)/[\w/]+\.(?:py|rs))`", item)]
+    if not all(file.is_file() for file in files):
+        return False
+    text = "".join(file.read_text("utf-8") for file in files or TEST_FILES)
+    functions = re.findall(r"`([a-z]+(?:_[a-z0-9]+)+)`", item.rpartition(" (")[2])
+    defined = all(re.search(rf"(def|fn) {name}\b", text) for name in functions)
+    return defined and bool(functions or chapter == BESIDES or (files and chapter != OF_PROBE))
+
+
+def test_each_item_names_its_test() -> None:
+    assert len(reliability_items()) > 55
+    assert [item for chapter, item in reliability_items() if not names_test(chapter, item)] == []

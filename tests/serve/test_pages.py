@@ -20,6 +20,7 @@ from ringside.serve import views
 from ringside.store import Store, record
 from tests.support.cases import cases
 from tests.support.live_pages import SMALL, Client, serving
+from tests.support.postgresql import Server
 from tests.support.runs import HOSTILE, make_run
 
 
@@ -199,14 +200,13 @@ def test_what_is_not_there(client: Client) -> None:
     assert client.get("/static/app.py")[0] == 404
 
 
-def test_watchers_share_one_analysis_and_see_the_end(tmp_path: Path) -> None:
+def test_watchers_share_one_analysis_and_see_the_end(where: str) -> None:
     """Three watchers of a run that goes on, ends, and is over: the same bytes for each."""
-    path = tmp_path / "runs.sqlite"
-    store = Store(path)
+    store = Store(where)
     whole = make_run(store, SMALL)
     trials = store.trials(whole)
     run = store.begin_run("live", 1, whole.plan, whole.host, {})
-    with store.hold(run), serving(path) as client, contextlib.ExitStack() as stack:
+    with store.hold(run), serving(where) as client, contextlib.ExitStack() as stack:
         assert "left</strong>" not in client.page("/")
         assert "No trial of this run has ended yet" in client.page(f"/runs/{run.id}")
         watchers = [stack.enter_context(client.events(run.id)) for _ in range(3)]
@@ -217,6 +217,7 @@ def test_watchers_share_one_analysis_and_see_the_end(tmp_path: Path) -> None:
         copied(store, run, trials[4:])
         store.end_run(run)
         seen = [list(watcher) for watcher in watchers]
+    store.close()
     last = [dict(events) for events in seen]
     assert [events["progress"] for events in last] == [{"trials": len(trials), "state": "done"}] * 3
     assert all("end" in events for events in last)
@@ -244,6 +245,32 @@ def test_a_store_that_disappears_or_is_damaged_is_said_and_comes_back(tmp_path: 
             assert "not a database" in client.page(f"/runs/{run.id}", 503)
             kept.rename(path)
             assert next(values for name, values in events if name == "progress")["trials"] == 2
+        assert run.id in client.page("/")
+
+
+@pytest.fixture
+def url(postgresql: Server) -> Iterator[str]:
+    with postgresql.database() as name:
+        yield postgresql.url(name)
+
+
+def test_a_server_that_is_lost_is_said_and_comes_back(postgresql: Server, url: str) -> None:
+    store = Store(url)
+    run = make_run(store, SMALL, blocks=1, ended=False)
+    store.close()
+    with serving(url) as client, client.events(run.id) as events:
+        assert next(events)[0] == "progress"
+        postgresql.stop()
+        try:
+            for page in ("/", f"/runs/{run.id}", f"/runs/{run.id}/report"):
+                assert "check what --store names" in client.page(page, 503)
+            trouble = next(values for name, values in events if name == "trouble")
+        finally:
+            postgresql.start()
+        # The one that was open is lost, or a new one fails.
+        assert re.search("connection (failed|is bad)|closed the connection", str(trouble["text"]))
+        progress = next(values for name, values in events if name == "progress")
+        assert progress == {"trials": 2, "state": "cut off"}
         assert run.id in client.page("/")
 
 

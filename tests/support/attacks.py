@@ -17,17 +17,13 @@ from tests.support import TESTS
 FAKE = TESTS / "fakes" / "fake.py"
 
 
-NODES = 4
-
-
-MESSAGES = 5
-
-
-def request(how: str, *more: str, trace: int = 0, **limits: Any) -> protocol.TrialRequest:
+def request(
+    how: str, *more: str, nodes: int = 4, messages: int = 5, trace: int = 0, **limits: Any
+) -> protocol.TrialRequest:
     lines = protocol.ExpectedLines(total=0)
     if trace:
-        lines = protocol.ExpectedLines(NODES * MESSAGES, {":": 12, "*": 3, ">": 4, "@": 1})
-    arguments = [f"nodes={NODES}", f"messages={MESSAGES}", f"how={how}", "hold=1", f"trace={trace}", *more]
+        lines = protocol.ExpectedLines(nodes * messages, {":": 12, "*": 3, ">": 4, "@": 1})
+    arguments = [f"nodes={nodes}", f"messages={messages}", f"how={how}", "hold=1", f"trace={trace}", *more]
     bounds = {"wall_s": 60, "memory_bytes": 2 << 30, "output_bytes": 1 << 20, "processes": 50}
     return protocol.TrialRequest(
         argv=(sys.executable, "-S", "-E", str(FAKE), *arguments),
@@ -35,7 +31,7 @@ def request(how: str, *more: str, trace: int = 0, **limits: Any) -> protocol.Tri
         env={"PATH": os.environ["PATH"]},
         limits=protocol.Limits(**{**bounds, **limits}),
         expect=protocol.Evidence(
-            {"checksum": str(checksum(NODES, MESSAGES)), "order": str(order(NODES, MESSAGES))}, lines
+            {"checksum": str(checksum(nodes, messages)), "order": str(order(nodes, messages))}, lines
         ),
         awaits=("spawned",),
     )

@@ -21,10 +21,11 @@ import pytest
 
 from ringside.errors import ProbeError
 from ringside.measure.host import Executor
+from ringside.probe.process import find_probe
 from ringside.probe.protocol import Started
 from ringside.store import Store, database
 from tests.support.attacks import request
-from tests.support.command_line import RINGSIDE, ringside
+from tests.support.command_line import RINGSIDE, in_process, ringside
 from tests.support.fake_contenders import Add
 from tests.support.processes import is_over, own_probes, processes_of
 from tests.support.shells import can_mount, outcomes, shell
@@ -261,3 +262,27 @@ def test_the_cgroup_of_a_killed_probe_is_removed_by_the_next() -> None:
     assert not left.is_dir()
     with suppress(OSError):
         executor.probe.close()
+
+
+def test_a_probe_that_keeps_failing_ends_the_run_which_can_be_resumed(place: Path, tmp_path: Path) -> None:
+    """It dies in the third to the fifth trial; each trial gets a process of its own."""
+    probe = tmp_path / "probe"
+    probe.write_text(
+        f"""#!/bin/sh
+case "$1" in --*) exec {find_probe()} "$@";; esac
+echo >> {tmp_path}/trials
+case $(wc -l < {tmp_path}/trials) in [345]) echo 'out of paint' >&2; exit 3;; esac
+head -n 1 | {find_probe()}
+"""
+    )
+    probe.chmod(0o755)
+    words = ("run", "mine", "--only", "one", "--blocks", "4", "--until", "end")
+    done = in_process(*words, status=2, RINGSIDE_PROBE=str(probe))
+    assert done.stdout == ""
+    last = done.stderr.splitlines()[-1]
+    assert "the probe failed 2 times in a row, last: the probe ended without an outcome: out of paint" in last
+    (resume,) = re.findall(r"`ringside run --resume (\S+)` continues it", last)
+    assert kept_runs() == [(resume, "cut off")]
+    assert outcomes(in_process("show", resume, "--json").stdout) == {"one": {"ok": 1, "probe-failed": 2}}
+    assert outcomes(in_process("run", "--resume", resume, "--json").stdout)["one"]["ok"] == 4
+    assert kept_runs() == [(resume, "done")]
