@@ -259,11 +259,6 @@ def test_values(read: Callable[[str], Any], text: str, value: object) -> None:
             ["none", ": x", "A b: c", "A: b\r\nC: d", "A: \x00", "A: \x7f"],
             "write it as 'Name: value'",
         ),
-        (
-            options.header,
-            ["content-length: 3", "Transfer-Encoding: chunked", "Connection: close"],
-            "is not needed",
-        ),
         (options.body, ["@.", "@none"], "cannot be read"),
     ],
 )

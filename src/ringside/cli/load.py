@@ -41,6 +41,7 @@ from ringside.units import TimeUnit
 
 _BLOCKS = 10
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy")
+_NAME_IT = "name the address in the target to be sure which one is measured"
 _LOOPBACK = re.compile(r"localhost|127\.|::1")
 # Options that are not kept with a run: the plan has the targets, and how a run is shown changes nothing.
 _SHOWN = {"form", "store", "other_target", "quiet"}
@@ -183,7 +184,8 @@ def _measure(
             plan, result = thresholds.find_rate(settings.found, plan, carry_out)
         else:
             result = carry_out(plan, watch.receive)
-        left_out = tuple(map(_left_out, silent))
+        text = "{} is another address of the target and does not answer: no load was sent to it"
+        left_out = [EngineWarning("address-left-out", text.format(each), _NAME_IT) for each in silent]
         figures = replace(result.figures, warnings=(*result.figures.warnings, *left_out))
         if watch.reason:
             figures = replace(figures, outcome="aborted", detail=watch.reason)
@@ -215,12 +217,6 @@ def _addresses(target: Target) -> tuple[list[str], list[str]]:
     for address in silent:
         streams.say(f"{address} does not answer and is left out")
     return answering, silent
-
-
-def _left_out(address: str) -> EngineWarning:
-    text = f"{address} is another address of the target and does not answer: no load was sent to it"
-    remedy = "name the address in the target to be sure which one is measured"
-    return EngineWarning("address-left-out", text, remedy)
 
 
 def _text(option: str, target: Target, plan: LoadPlan, result: LoadResult, unit: TimeUnit) -> str:

@@ -44,7 +44,7 @@ def as_document(
         "intended_rate": figures.intended_rate_per_s,
         "achieved_rate": figures.achieved_rate_per_s,
         **_same(figures, "intended", *_COUNTS, "unsent"),
-        "latency_is_lower_bound": result.is_lower_bound,
+        "latency_is_lower_bound": result.censored > 0,
         **{f"{name}_ms": milliseconds(figures.latency(name)) for name in _HISTOGRAMS},
     }
     if is_stream:

@@ -109,10 +109,6 @@ def header(text: str) -> tuple[str, str]:
     value = value.strip(" \t")
     if not colon or not _TOKEN.fullmatch(name) or re.search(r"[\0-\x08\x0a-\x1f\x7f]", value):
         raise bad_value(text, "is not a header: write it as 'Name: value'")
-    if name.lower() in ("content-length", "transfer-encoding"):
-        raise bad_value(text, "is not needed: the length of --body is sent automatically")
-    if name.lower() == "connection":
-        raise bad_value(text, "is not needed: --close opens a connection for each request")
     return name, value
 
 

@@ -3,6 +3,7 @@ them."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import starmap
 from pathlib import Path
@@ -147,7 +148,7 @@ def _texts(
         line = "1"
     line = None if line is None else wire_text(line + "\r" * settings.is_crlf)
     paths = [each.path for each in targets]
-    fields = [(name, wire_text(value)) for name, value in settings.headers]
+    fields, closes = _headers(settings, targets[0])
     body, body_path = _body(settings)
     if settings.is_literal:
         paths = [templates.literal(path) for path in paths]
@@ -178,9 +179,25 @@ def _texts(
         headers=tuple(fields),
         body=body,
         body_path=body_path,
-        close=settings.close,
+        close=closes,
     )
     return request, line, placeholders
+
+
+def _headers(settings: LoadSettings, target: Target) -> tuple[list[tuple[str, str]], bool]:
+    """The headers that the user gave, but those that say what the engine does anyway; and whether it closes
+    a connection after its request. Raises UsageError for a header that cannot be sent."""
+    own = _TABLES["headers"].get("ws" if target.is_websocket else target.protocol, {})
+    fields, closes = [], settings.close
+    for name, value in settings.headers:
+        implied, remedy = own.get(name.lower(), (None, ""))
+        if implied is not None and re.fullmatch(implied, value, re.IGNORECASE):
+            closes |= (name.lower(), value.lower()) == ("connection", "close")
+        elif remedy:
+            raise UsageError(f"--header {name} cannot be '{one_line(value, 60)}': {remedy}")
+        else:
+            fields.append((name, wire_text(value)))
+    return fields, closes
 
 
 def _body(settings: LoadSettings) -> tuple[str, str | None]:

@@ -87,14 +87,9 @@ class LoadResult:
         return is_one and not self.figures.connections.get("opened")
 
     @property
-    def is_lower_bound(self) -> bool:
-        """Whether latencies are lower bounds: requests without an answer are among them with their age."""
-        return self.censored > 0
-
-    @property
     def censored(self) -> int:
-        """Requests without an answer that are among the latencies with their age: those that timed out, also
-        with their connect or its handshake, and in an open loop those that were unfinished at the end."""
+        """Requests without an answer that are among the latencies with their age, as lower bounds: those that
+        timed out, also with their connect or its handshake, and in an open loop the unfinished ones."""
         timed_out = 0 if self.main_histogram == "lateness" else self.figures.errors.get("timeout", 0)
         return timed_out + self.figures.connects_timed_out + self.figures.unfinished * self.is_open_loop
 
@@ -135,17 +130,10 @@ def unsupported(summary: ipc.LatencySummary) -> tuple[str, ...]:
 
 def from_messages(messages: Iterable[ipc.EngineMessage], plan: ipc.LoadPlan | None = None) -> LoadResult:
     """The result in an engine's messages to a plan. Raises ProbeError where there is no outcome."""
-    started: ipc.Started | None = None
-    outcome: ipc.LoadOutcome | None = None
-    counts = {}
-    for message in messages:
-        match message:
-            case ipc.Started():
-                started = message
-            case ipc.Histogram():
-                counts[message.name] = message.counts
-            case ipc.LoadOutcome():
-                outcome = message
+    messages = list(messages)
+    started = next((each for each in messages if isinstance(each, ipc.Started)), None)
+    outcome = next((each for each in messages if isinstance(each, ipc.LoadOutcome)), None)
+    counts = {each.name: each.counts for each in messages if isinstance(each, ipc.Histogram)}
     if outcome is None:
         raise ProbeError("the probe sent no outcome of the load: run `make setup`")
     steps, slots = getattr(plan and plan.pacing, "steps", ()), outcome.steps or ()

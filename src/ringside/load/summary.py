@@ -286,7 +286,7 @@ def _times(result: LoadResult, unit: TimeUnit) -> TableData:
         # In a closed loop service is latency, and nothing queues.
         if summary is None or (name in ("service", "queue") and not result.is_open_loop):
             continue
-        mark = "≥" if name == "latency" and result.is_lower_bound else ""
+        mark = "≥" if name == "latency" and result.censored else ""
         few = unsupported(summary)
         is_thin |= bool(few)
         cells: list[TableCell | str] = [name.replace("_", " ")]
@@ -299,7 +299,7 @@ def _times(result: LoadResult, unit: TimeUnit) -> TableData:
     notes = []
     if is_thin:
         notes.append(f"?: fewer than {MIN_BEYOND} lie beyond this percentile: it describes those few alone.")
-    if result.is_lower_bound:
+    if result.censored:
         notes.append(
             f"≥: among these are the ages of {count(result.censored, 'request')} without an answer, "
             "when given up or at the end; the true latencies are longer."

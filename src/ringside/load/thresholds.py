@@ -151,7 +151,7 @@ def check(threshold: Threshold, result: LoadResult) -> Check:
         histogram = ValueCounts(result.counts.get(name, ()))
         value = float(histogram.percentile(level)) if histogram.total else None
     is_thin = level is not None and not is_supported(level, summary.count)
-    return Check(threshold, value, result.is_lower_bound, is_thin)
+    return Check(threshold, value, result.censored > 0, is_thin)
 
 
 def crossed(thresholds: Iterable[Threshold], result: LoadResult) -> list[Check]:
