@@ -200,7 +200,7 @@ def test_revisions_are_built_and_compared_apart_and_nothing_is_left(
     assert not Path("built").exists()
     for wrong, why in (
         (("--rev", "nope", "./prog"), "--rev nope: there is no such revision"),
-        (("--build", "echo oops; exit 3", "./prog"), "`sh` ended with 3"),
+        (("--build", "echo oops; exit 3", "./prog"), "main cannot be built: `sh` ended with 3"),
         (("./none",), "there is no program ./none in main"),
         (("./prog", "true"), "--rev compares revisions of one command"),
     ):

@@ -126,6 +126,8 @@ def vs(**options: Any) -> int:
     settings, runs = VsSettings(**options), list[Run]()
     if settings.resume:
         runs, settings = _resumed(settings)
+    if settings.revisions and len(settings.texts) > 1:
+        raise UsageError("--rev compares revisions of one command: name one, and vary it with -L")
     stdin, status = "/dev/stdin" if settings.stdin == "-" else settings.stdin, 0
     is_begun = bool(runs) and (settings.sessions == 1 or not runs[-1].ended_at)
     resumed = runs.pop() if is_begun else None
@@ -321,8 +323,6 @@ def _commands(
     """The commands with what surrounds them, the reference first. Raises UsageError."""
     texts, names = list(settings.texts), list(settings.names)
     if revisions:
-        if len(texts) > 1:
-            raise UsageError("--rev compares revisions of one command: name one, and vary it with -L")
         texts *= len(revisions)
         names += [revision.name for revision in revisions[len(names) :]]
     if len(names) > len(texts):

@@ -44,15 +44,23 @@ def test_what_two_modes_a_busy_machine_and_failures_make_of_a_sentence() -> None
     assert (both.verdict, *both.modes) == (Verdict.INCONCLUSIVE, "B", "A")
     busy = CpuUse(0, busy_ns=10**9, idle_ns=0)
     trials = [
-        dataclasses.replace(each, detail="exit status 3", report=replace(each.report, cpus=(busy,)))
+        dataclasses.replace(
+            each,
+            detail="exit status 3",
+            report=replace(each.report, cpus=(busy,), peak_memory_unknown="several"),
+        )
         for each in (execution(block, name, 0.1) for block in range(1, 8) for name in "AB")
         if each.report
     ]
-    first, second = texts(compared(COMMAND, trials))
+    run = compared(COMMAND, trials)
+    first, second = texts(run)
     assert first.startswith(
         "`A` failed in 7 of 7 executions, `B` failed in 7 of 7 executions, which are included."
     )
     assert second.endswith(" (on a machine as busy as this)")
+    # Only --all has a column of memory.
+    assert "No peak memory" not in printed(run)
+    assert "No peak memory" in printed(run, everything=True)
 
 
 def test_markdown_is_harmless() -> None:
@@ -69,9 +77,9 @@ def test_markdown_is_harmless() -> None:
 # --- commands alone, over parameters, and as hyperfine exports them ---
 
 
-def printed(analysis: RunAnalysis, width: int = 120, order: str = "auto") -> str:
+def printed(analysis: RunAnalysis, *, everything: bool = False) -> str:
     out = io.StringIO()
-    paired.show(analysis, "how", Console(file=out, width=width), order)
+    paired.show(analysis, "how", Console(file=out, width=120), everything=everything)
     return out.getvalue()
 
 

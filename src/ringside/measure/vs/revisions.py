@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from ringside.errors import UsageError
+from ringside.errors import BuildError, UsageError
 from ringside.measure.toolchain.builds import run_build
 from ringside.text import one_line
 
@@ -51,7 +51,10 @@ def worktrees(
                 revisions.append(Revision(name, commit[:9], tree / prefix))
                 if build:
                     say(f"building {name} ({commit[:9]})")
-                    run_build(("sh", "-c", build), revisions[-1].folder, timeout_s=_BUILD_S)
+                    try:
+                        run_build(("sh", "-c", build), revisions[-1].folder, timeout_s=_BUILD_S)
+                    except BuildError as error:
+                        raise BuildError(f"{one_line(name, 60)} {error}", error.log) from error
             yield revisions
         finally:
             for tree in trees:

@@ -58,7 +58,7 @@ def show(
             console.print(Text(line))
     else:
         terminal.render(table(analysis, order), console, everything=everything)
-    terminal.diagnose(_warnings(analysis), console)
+    terminal.diagnose(_warnings(analysis, everything=everything), console)
 
 
 def as_markdown(analysis: RunAnalysis, how: str, order: str = "auto") -> str:
@@ -73,8 +73,11 @@ def as_markdown(analysis: RunAnalysis, how: str, order: str = "auto") -> str:
     )
 
 
-def _warnings(analysis: RunAnalysis) -> list[Diagnostic]:
-    return [each for each in analysis.diagnostics if each.code not in _FIRST]
+def _warnings(analysis: RunAnalysis, *, everything: bool = True) -> list[Diagnostic]:
+    # A first look at several commands has no column of memory.
+    has_memory = everything or len(analysis.cells) == 1 or analysis.headline.unit == "B"
+    told = _FIRST if has_memory else (*_FIRST, "unseen-memory")
+    return [each for each in analysis.diagnostics if each.code not in told]
 
 
 def verdicts(analysis: RunAnalysis, order: str = "auto") -> list[Sentence]:
