@@ -2,6 +2,7 @@
 
 mod judgement;
 
+use crate::from_json;
 use crate::load::engine::{Engine, Outcome, PreparedLoad};
 use crate::load::histogram::Histogram;
 use crate::load::plan::{Plan, Protocol};
@@ -12,6 +13,7 @@ use crate::stub::background::Background;
 use crate::stub::calls::{Ledger, Orphans};
 use crate::stub::{self, Stub};
 use judgement::{judge_requests, judge_streams, place, too_many_unanswered};
+use serde::Deserialize;
 use serde_json::{json, Value};
 use std::io;
 use std::net::SocketAddr;
@@ -23,8 +25,7 @@ use wire::clock::now_ns;
 use wire::messages::Verdict;
 use wire::os::CpuSet;
 use wire::pin;
-use wire::request::{NamedLoad, Service, Step};
-use wire::text::json_error;
+use wire::request::{seconds, Service};
 use wire::units::nanoseconds;
 use wire::writer::{ReaderGone, Writer};
 
@@ -33,8 +34,37 @@ const MIN_ANSWERS: u64 = 10;
 /// Two for each half: fewer show no trend.
 const MIN_WINDOWS: usize = 4;
 
-/// A step whose plans have been read.
-pub type LoadStep = Step<Plan>;
+/// Loads that run at the same time.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LoadStep {
+    pub name: String,
+    pub loads: Vec<NamedLoad>,
+    /// When the first load's p99 is above this, or a tenth of it was not answered in time, no
+    /// further step is taken.
+    pub last_above_p99_s: Option<f64>,
+    /// A window of a warm-up: it is left out once the last two of them have each answered at most this share more
+    /// requests per second than the best one before, or one had fewer than ten answers.
+    pub while_faster: Option<f64>,
+    /// Samples taken while the loads run.
+    #[serde(default)]
+    pub marks: Vec<TimedMark>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NamedLoad {
+    pub name: String,
+    pub plan: Plan,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TimedMark {
+    pub name: String,
+    /// Since the step began; in ascending order.
+    pub at_s: f64,
+}
 
 struct RunningLoad {
     load: usize,
@@ -75,15 +105,15 @@ pub struct LoadRunner {
 impl LoadRunner {
     /// The loads of a service. The error: what is wrong with their plans.
     pub fn parse(service: &Service) -> Result<LoadRunner, String> {
-        let steps = service.steps.iter().map(|step| step.read_plans());
+        let steps = service.steps.iter().map(|step| from_json(step.0.as_bytes()));
         let steps = steps.collect::<Result<Vec<LoadStep>, _>>()?;
-        let stub = service.stub.as_ref();
-        let stub = stub.map(|plan| serde_json::from_str::<stub::StubPlan>(plan.get()));
-        let stub = stub.transpose().map_err(json_error)?;
+        let stub = service.stub.as_ref().map(|plan| from_json::<stub::StubPlan>(plan.0.as_bytes()));
+        let stub = stub.transpose()?;
         if let Some(plan) = &stub {
             plan.check()?;
         }
         for (index, step) in steps.iter().enumerate() {
+            step.check()?;
             for load in &step.loads {
                 check_plan(&load.plan, service, &steps[..index])?;
             }
@@ -261,6 +291,10 @@ impl Loads for LoadRunner {
         loads.chain(stub).collect()
     }
 
+    fn step_name(&self, step: usize) -> String {
+        self.steps[step].name.clone()
+    }
+
     fn begin(&mut self, step: usize, address: SocketAddr, t_ns: u64) -> Result<(), String> {
         self.step = step;
         self.begin_ns = t_ns;
@@ -412,6 +446,23 @@ impl Loads for LoadRunner {
                 line["upstreams"] = load.overhead(ledger);
             }
             writer.send(&line, false)?;
+        }
+        Ok(())
+    }
+}
+
+impl LoadStep {
+    fn check(&self) -> Result<(), String> {
+        if self.loads.is_empty() {
+            return Err("service.steps: a step needs a load".into());
+        }
+        let mut last_s = 0.0;
+        for mark in &self.marks {
+            seconds("service.steps: marks: at_s", mark.at_s)?;
+            if mark.at_s < last_s {
+                return Err("service.steps: marks: name them in the order of their times".into());
+            }
+            last_s = mark.at_s;
         }
         Ok(())
     }

@@ -1,12 +1,12 @@
 //! Loads of a service that engines on other machines carry out: what the driver tells the probe of them, and what has
 //! come of each so far.
 
+use crate::from_json;
 use crate::load::engine::Outcome;
 use crate::load::plan::Plan;
 use crate::load::record::Record;
 use serde::Deserialize;
 use std::sync::Arc;
-use wire::text::json_error;
 
 /// A line of the driver's while a step is under way.
 #[derive(Deserialize)]
@@ -41,7 +41,7 @@ pub struct PartRecord {
 impl DriverNotice {
     /// The error is one line.
     pub fn parse(line: &[u8]) -> Result<DriverNotice, String> {
-        serde_json::from_slice(line).map_err(|error| format!("the driver's notice: {}", json_error(error)))
+        from_json(line).map_err(|why| format!("the driver's notice: {why}"))
     }
 }
 

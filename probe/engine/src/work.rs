@@ -1,13 +1,12 @@
 //! Requests that are no trials: a load by itself, the merge of several engines' records, upstreams by themselves.
 
 use crate::load::plan::Plan;
-use crate::{load, stub};
+use crate::{from_json, load, stub};
 use serde::de::IgnoredAny;
 use serde::Deserialize;
 use std::os::unix::io::OwnedFd;
 use std::sync::Arc;
 use wire::requests::Requests;
-use wire::text::json_error;
 use wire::writer::{ReaderGone, Writer};
 
 #[derive(Debug)]
@@ -37,7 +36,7 @@ impl Work {
             merge: Option<Box<Merge>>,
             stub: Option<stub::StubPlan>,
         }
-        let request: Request = serde_json::from_slice(line).map_err(json_error)?;
+        let request: Request = from_json(line)?;
         match (request.load, request.merge, request.stub) {
             (Some(load), None, None) => {
                 load.check()?;

@@ -31,6 +31,9 @@ pub trait Loads {
     /// The CPUs that each thread of loads and of upstreams is pinned to.
     fn cpus(&self) -> Vec<CpuSet>;
 
+    /// The name of a step.
+    fn step_name(&self, step: usize) -> String;
+
     /// Starts the loads of a step. The error is why they cannot begin.
     fn begin(&mut self, step: usize, address: SocketAddr, t_ns: u64) -> Result<(), String>;
 

@@ -3,6 +3,7 @@
 
 pub mod cause;
 pub mod clock;
+pub mod json;
 pub mod messages;
 pub mod os;
 pub mod pin;

@@ -1,88 +1,10 @@
 //! The messages of a trial, as docs/PROBE.md specifies them.
 
-use serde::Serialize;
+use crate::json::{to_json, ToJson};
 use std::collections::BTreeMap;
+use std::fmt::{self, Formatter};
 
-#[derive(Debug, Serialize)]
-#[serde(tag = "type", rename_all = "lowercase")]
-pub enum Message<'a> {
-    Started {
-        version: u64,
-        /// None in a namespace of the probe's own.
-        pid: Option<i32>,
-        t_ns: u64,
-        cgroup: Option<&'a str>,
-        missing: &'a [String],
-    },
-    Ready {
-        t_ns: u64,
-        port: Option<u16>,
-    },
-    Phase {
-        t_ns: u64,
-        name: &'a str,
-        ns: u64,
-    },
-    /// Engines elsewhere are to carry out a step of loads.
-    Drive {
-        t_ns: u64,
-        step: usize,
-        port: u16,
-    },
-    Sample(&'a Sample),
-    Span(Span),
-    Outcome(Box<TrialOutcome>),
-}
-
-/// A unit was busy with one piece of work, by the program's own clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Span {
-    pub unit: u64,
-    #[serde(rename = "begin_ns")]
-    pub begin: u64,
-    #[serde(rename = "end_ns")]
-    pub end: u64,
-}
-
-#[derive(Debug, Default, Serialize)]
-pub struct Sample {
-    pub t_ns: u64,
-    pub mark: Option<String>,
-    pub processes: u64,
-    pub threads: u64,
-    pub cpu_ns: u64,
-    pub rss_bytes: u64,
-    pub pss_bytes: Option<u64>,
-    pub voluntary_switches: u64,
-    pub involuntary_switches: u64,
-    pub run_queue_ns: u64,
-    /// `(thread, cpu_ns)` of threads whose CPU time changed since threads were read last; None where this
-    /// sample did not read them, and but for time lines.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cpu_by_thread: Option<Vec<(i32, u64)>>,
-    /// None but for marks and time lines.
-    #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    pub kernel: Option<Box<KernelMemory>>,
-}
-
-/// Memory of the kernel, of the whole host; None where the kernel does not report it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct KernelMemory {
-    /// Slabs (sockets, files and their data), stacks of threads, page tables.
-    pub kernel_bytes: Option<u64>,
-    /// TCP buffers.
-    pub tcp_bytes: Option<u64>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct ThreadCpu {
-    pub tid: i32,
-    pub name: String,
-    pub cpu_ns: u64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Ok,
     WrongEvidence,
@@ -95,112 +17,192 @@ pub enum Verdict {
     Interrupted,
 }
 
-#[derive(Debug, Serialize)]
-pub struct TrialOutcome {
-    /// That of the request.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub number: Option<String>,
-    pub outcome: Verdict,
-    pub detail: String,
-    pub exit_status: Option<i32>,
-    pub signal: Option<i32>,
-    pub wall_ns: u64,
-    pub paused_ns: u64,
-    /// From SIGTERM to the end of a server that it ended.
-    pub ending_ns: Option<u64>,
-    pub cpu_user_ns: u64,
-    pub cpu_system_ns: u64,
-    pub cpu_source: &'static str,
-    pub peak_pss_bytes: Option<u64>,
-    /// In how many samples PSS was read.
-    pub pss_readings: u64,
-    pub memory_peak_bytes: Option<u64>,
-    /// Of all processes together, or why it is not known.
-    pub peak_memory_bytes: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub peak_memory_unknown: Option<String>,
-    /// Of the largest process.
-    pub peak_process_bytes: Option<u64>,
-    /// The most memory in files that no process maps; None for little of it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub unmapped_bytes: Option<u64>,
-    /// Of the whole host's kernel, before the program was started.
-    pub kernel_bytes: Option<u64>,
-    pub peak_threads: Option<u64>,
-    pub peak_processes: Option<u64>,
-    pub voluntary_switches: u64,
-    pub involuntary_switches: u64,
-    pub minor_faults: u64,
-    pub major_faults: u64,
-    pub run_queue_ns: u64,
-    pub result: Option<BTreeMap<String, String>>,
-    pub output: Output,
-    pub stdout_tail: String,
-    pub stderr_tail: String,
-    pub left_behind: u64,
-    /// In its temporary folder and in shared memory.
-    pub left_files: u64,
-    /// What the program did to the probe instead of its work.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub interference: Vec<String>,
-    pub probe_cpu_ns: u64,
-    /// Of it, what may have been on the program's CPUs.
-    pub probe_shared_cpu_ns: u64,
-    /// Of it, for the program's output while it ran.
-    pub reading_ns: u64,
-    pub samples: u64,
-    pub sample_interval_ns: Option<u64>,
-    /// Of a time line: the threads with most CPU time, the busiest first.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub threads: Vec<ThreadCpu>,
-    /// The CPUs that the program was given, over the whole trial.
-    pub cpus: Vec<CpuTime>,
-    pub pressure: Pressure,
-    /// Times of the reference computations, where the request asked for them.
-    pub reference_ns: Option<u64>,
-    pub memory_reference_ns: Option<u64>,
-    /// By name, where the request asked for them.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub counters: Option<BTreeMap<&'static str, Counter>>,
+impl ToJson for Verdict {
+    fn write(&self, to: &mut Formatter) -> fmt::Result {
+        let name = match self {
+            Verdict::Ok => "ok",
+            Verdict::WrongEvidence => "wrong-evidence",
+            Verdict::Crashed => "crashed",
+            Verdict::TimedOut => "timed-out",
+            Verdict::OutOfMemory => "out-of-memory",
+            Verdict::Flooded => "flooded",
+            Verdict::NeverReady => "never-ready",
+            Verdict::LoadFailed => "load-failed",
+            Verdict::Interrupted => "interrupted",
+        };
+        name.write(to)
+    }
 }
 
-/// A counter of the CPU or of the kernel.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Counter {
-    pub count: Option<u64>,
-    /// The part of the time in which it was counted; the count is scaled to all of it.
-    pub share: f64,
-    /// Why there is no count, or none of the kernel.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub why: String,
-}
+to_json! {
+    /// The program has started.
+    #[derive(Debug)]
+    pub struct Started as "started" {
+        pub version: u64,
+        /// None in a namespace of the probe's own.
+        pub pid: Option<i32>,
+        pub t_ns: u64,
+        pub cgroup: Option<String>,
+        pub missing: Vec<String>,
+    }
 
-/// Time in which some thread of the host waited for a CPU, for memory, for I/O (Linux PSI); None where the kernel
-/// does not report it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Pressure {
-    pub cpu_ns: Option<u64>,
-    pub memory_ns: Option<u64>,
-    pub io_ns: Option<u64>,
-}
+    #[derive(Debug)]
+    pub struct ServiceReady as "ready" {
+        pub t_ns: u64,
+        pub port: Option<u16>,
+    }
 
-/// Time of a CPU, for all processes of the host; the kernel counts in ticks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct CpuTime {
-    pub cpu: usize,
-    pub busy_ns: u64,
-    pub idle_ns: u64,
-    /// Taken by the hypervisor.
-    pub stolen_ns: u64,
-}
+    #[derive(Debug)]
+    pub struct ProgramPhase as "phase" {
+        pub t_ns: u64,
+        pub name: String,
+        pub ns: u64,
+    }
 
-#[derive(Debug, Serialize)]
-pub struct Output {
-    pub stdout_bytes: u64,
-    pub stderr_bytes: u64,
-    pub lines: u64,
-    pub starting: BTreeMap<char, u64>,
-    /// Of a plain command's stdout.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub xxh3: Option<String>,
+    /// Engines elsewhere are to carry out a step of loads.
+    #[derive(Debug)]
+    pub struct DriveStep as "drive" {
+        pub t_ns: u64,
+        pub step: usize,
+        pub port: u16,
+    }
+
+    /// A unit was busy with one piece of work, by the program's own clock.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Span as "span" {
+        pub unit: u64,
+        pub begin_ns: u64,
+        pub end_ns: u64,
+    }
+
+    #[derive(Debug, Default)]
+    pub struct Sample as "sample" {
+        pub t_ns: u64,
+        pub mark: Option<String>,
+        pub processes: u64,
+        pub threads: u64,
+        pub cpu_ns: u64,
+        pub rss_bytes: u64,
+        pub pss_bytes: Option<u64>,
+        pub voluntary_switches: u64,
+        pub involuntary_switches: u64,
+        pub run_queue_ns: u64,
+        /// `(thread, cpu_ns)` of threads whose CPU time changed since threads were read last; None where this
+        /// sample did not read them, and but for time lines.
+        pub cpu_by_thread: Option<Vec<(i32, u64)>>,
+        /// Of the whole host's slabs (sockets, files and their data), stacks of threads, page tables. This and the next one
+        /// are None but for marks and time lines, and where the kernel does not report them.
+        pub kernel_bytes: Option<u64>,
+        /// Of the whole host's TCP buffers.
+        pub tcp_bytes: Option<u64>,
+    }
+
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct ThreadCpu {
+        pub tid: i32,
+        pub name: String,
+        pub cpu_ns: u64,
+    }
+
+    #[derive(Debug)]
+    pub struct TrialOutcome as "outcome" {
+        /// That of the request.
+        pub number: Option<String>,
+        pub outcome: Verdict,
+        pub detail: String,
+        pub exit_status: Option<i32>,
+        pub signal: Option<i32>,
+        pub wall_ns: u64,
+        pub paused_ns: u64,
+        /// From SIGTERM to the end of a server that it ended.
+        pub ending_ns: Option<u64>,
+        pub cpu_user_ns: u64,
+        pub cpu_system_ns: u64,
+        pub cpu_source: &'static str,
+        pub peak_pss_bytes: Option<u64>,
+        /// In how many samples PSS was read.
+        pub pss_readings: u64,
+        pub memory_peak_bytes: Option<u64>,
+        /// Of all processes together, or why it is not known.
+        pub peak_memory_bytes: Option<u64>,
+        pub peak_memory_unknown: String,
+        /// Of the largest process.
+        pub peak_process_bytes: Option<u64>,
+        /// The most memory in files that no process maps; None for little of it.
+        pub unmapped_bytes: Option<u64>,
+        /// Of the whole host's kernel, before the program was started.
+        pub kernel_bytes: Option<u64>,
+        pub peak_threads: Option<u64>,
+        pub peak_processes: Option<u64>,
+        pub voluntary_switches: u64,
+        pub involuntary_switches: u64,
+        pub minor_faults: u64,
+        pub major_faults: u64,
+        pub run_queue_ns: u64,
+        pub result: Option<BTreeMap<String, String>>,
+        pub output: Output,
+        pub stdout_tail: String,
+        pub stderr_tail: String,
+        pub left_behind: u64,
+        /// In its temporary folder and in shared memory.
+        pub left_files: u64,
+        /// What the program did to the probe instead of its work.
+        pub interference: Vec<String>,
+        pub probe_cpu_ns: u64,
+        /// Of it, what may have been on the program's CPUs.
+        pub probe_shared_cpu_ns: u64,
+        /// Of it, for the program's output while it ran.
+        pub reading_ns: u64,
+        pub samples: u64,
+        pub sample_interval_ns: Option<u64>,
+        /// Of a time line: the threads with most CPU time, the busiest first.
+        pub threads: Vec<ThreadCpu>,
+        /// The CPUs that the program was given, over the whole trial.
+        pub cpus: Vec<CpuTime>,
+        pub pressure: Pressure,
+        /// Times of the reference computations, where the request asked for them.
+        pub reference_ns: Option<u64>,
+        pub memory_reference_ns: Option<u64>,
+        /// By name; none where the request did not ask for them.
+        pub counters: BTreeMap<&'static str, Counter>,
+    }
+
+    /// A counter of the CPU or of the kernel.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Counter {
+        pub count: Option<u64>,
+        /// The part of the time in which it was counted; the count is scaled to all of it.
+        pub share: f64,
+        /// Why there is no count, or none of the kernel.
+        pub why: String,
+    }
+
+    /// Time in which some thread of the host waited for a CPU, for memory, for I/O (Linux PSI); None where the kernel
+    /// does not report it.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct Pressure {
+        pub cpu_ns: Option<u64>,
+        pub memory_ns: Option<u64>,
+        pub io_ns: Option<u64>,
+    }
+
+    /// Time of a CPU, for all processes of the host; the kernel counts in ticks.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct CpuTime {
+        pub cpu: usize,
+        pub busy_ns: u64,
+        pub idle_ns: u64,
+        /// Taken by the hypervisor.
+        pub stolen_ns: u64,
+    }
+
+    #[derive(Debug)]
+    pub struct Output {
+        pub stdout_bytes: u64,
+        pub stderr_bytes: u64,
+        pub lines: u64,
+        pub starting: BTreeMap<char, u64>,
+        /// Of a plain command's stdout.
+        pub xxh3: Option<String>,
+    }
 }

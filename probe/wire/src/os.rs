@@ -159,11 +159,6 @@ pub fn fstatvfs(file: impl AsFd) -> Result<libc::statvfs> {
     written(|to| unsafe { libc::fstatvfs(raw(&file), to) })
 }
 
-pub fn statvfs(path: &str) -> Result<libc::statvfs> {
-    let path = to_c(path)?;
-    written(|to| unsafe { libc::statvfs(path.as_ptr(), to) })
-}
-
 pub fn unlinkat(folder: impl AsFd, name: impl AsRef<OsStr>, flags: c_int) -> Result<()> {
     let name = to_c(name)?;
     done(unsafe { libc::unlinkat(raw(&folder), name.as_ptr(), flags) })
@@ -230,25 +225,12 @@ pub fn eventfd() -> Result<OwnedFd> {
     opened(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) })
 }
 
-pub fn duplicate(file: impl AsFd) -> Result<OwnedFd> {
-    opened(unsafe { libc::fcntl(raw(&file), libc::F_DUPFD_CLOEXEC, 0) })
-}
-
-fn pair(call: impl FnOnce(*mut c_int) -> c_int) -> Result<(OwnedFd, OwnedFd)> {
-    let mut files = [0; 2];
-    done(call(files.as_mut_ptr()))?;
-    let [one, other] = files.map(|file| unsafe { OwnedFd::from_raw_fd(file) });
-    Ok((one, other))
-}
-
 /// Its reading end, then the one for writing.
 pub fn pipe() -> Result<(OwnedFd, OwnedFd)> {
-    pair(|files| unsafe { libc::pipe2(files, libc::O_CLOEXEC) })
-}
-
-pub fn socketpair() -> Result<(OwnedFd, OwnedFd)> {
-    let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC;
-    pair(|files| unsafe { libc::socketpair(libc::AF_UNIX, kind, 0, files) })
+    let mut files = [0; 2];
+    done(unsafe { libc::pipe2(files.as_mut_ptr(), libc::O_CLOEXEC) })?;
+    let [read, write] = files.map(|file| unsafe { OwnedFd::from_raw_fd(file) });
+    Ok((read, write))
 }
 
 /// `flags`: O_….

@@ -1,9 +1,7 @@
 //! The request: one JSON object on stdin. An error in it is reported in one line.
 
-use crate::text::json_error;
-use serde::de::{DeserializeOwned, IgnoredAny};
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use crate::json::{self, from_json, FromJson, Raw, Reader};
+use crate::text::quoted;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
@@ -19,204 +17,110 @@ macro_rules! refuse {
     };
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Request {
-    /// Checked before the rest.
-    #[serde(rename = "version")]
-    _version: u64,
-    pub argv: Vec<String>,
-    pub cwd: String,
-    pub env: BTreeMap<String, String>,
-    #[serde(default)]
-    pub cpus: Vec<usize>,
-    #[serde(default)]
-    pub probe_cpus: Vec<usize>,
-    pub limits: Limits,
-    #[serde(default = "twenty")]
-    pub sample_hz: f64,
-    /// Samples have the CPU time of each thread and the kernel's memory.
-    #[serde(default)]
-    pub timeline: bool,
-    #[serde(default)]
-    pub cgroup: Use,
-    /// The program gets a temporary folder of its own, below the TMPDIR of `env`.
-    #[serde(default)]
-    pub temporary: bool,
-    /// Namespaces of the probe's own; that of the first request counts, for all of this process.
-    #[serde(default)]
-    pub namespaces: Use,
-    /// The outcome repeats it: it is not known to whoever writes in the probe's place.
-    #[serde(default)]
-    pub number: Option<String>,
-    #[serde(default)]
-    pub expect: Option<Expect>,
-    #[serde(default)]
-    pub service: Option<Service>,
-    #[serde(default)]
-    pub inputs: Vec<Input>,
-    /// A command without the protocol: lines that begin with `::` are ordinary, and its whole stdout is hashed.
-    #[serde(default)]
-    pub plain: bool,
-    /// The file that the program reads as stdin. None: a pipe of the probe's, for a plain command /dev/null.
-    #[serde(default)]
-    pub stdin: Option<String>,
-    /// Files that exist, to which a plain command writes in place of the probe's pipes.
-    #[serde(default)]
-    pub stdout: Option<String>,
-    #[serde(default)]
-    pub stderr: Option<String>,
-    /// The names that the program may wait for by `::await`, each once.
-    #[serde(default)]
-    pub awaits: Vec<String>,
-    /// A fixed computation is timed on the program's CPUs before it starts.
-    #[serde(default)]
-    pub reference: bool,
-    /// Instructions, cycles and other counters of the whole tree.
-    #[serde(default)]
-    pub counters: bool,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Limits {
-    pub wall_s: f64,
-    pub memory_bytes: u64,
-    pub output_bytes: u64,
-    pub processes: u64,
-    #[serde(default = "many_threads")]
-    pub threads: u64,
-}
-
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
-    #[default]
     Auto,
     Off,
 }
 
-/// The evidence that makes a trial `ok`.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Expect {
-    #[serde(default)]
-    pub result: BTreeMap<String, String>,
-    #[serde(default)]
-    pub lines: Option<ExpectLines>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ExpectLines {
-    #[serde(default)]
-    pub total: Option<u64>,
-    #[serde(default)]
-    pub starting: BTreeMap<char, u64>,
-    /// Of all lines, each with its newline.
-    #[serde(default)]
-    pub sha256: Option<String>,
-}
-
-/// A file that the program reads.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Input {
-    pub path: String,
-    /// Whether it lies in the page cache, whole or not at all, when the program starts.
-    pub cached: bool,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Service {
-    pub ready_s: f64,
-    pub idle_s: f64,
-    /// How long the program may take to end after SIGTERM.
-    #[serde(default = "end_s")]
-    pub end_s: f64,
-    /// Loads, one step after another. Empty: the program is only observed.
-    #[serde(default)]
-    pub steps: Vec<Step>,
-    /// The plan of upstreams that the program may call, which the engine reads.
-    #[serde(default)]
-    pub stub: Option<Box<RawValue>>,
-    /// Where the program listens, and loads go to.
-    #[serde(default = "loopback")]
-    pub host: IpAddr,
-    /// Engines on other machines carry out the loads, and the driver tells of them.
-    #[serde(default)]
-    pub remote: bool,
-}
-
-/// Loads that run at the same time. Their plans are texts until the engine reads them.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Step<P = Box<RawValue>> {
-    pub name: String,
-    pub loads: Vec<NamedLoad<P>>,
-    /// When the first load's p99 is above this, or a tenth of it was not answered in time, no
-    /// further step is taken.
-    #[serde(default)]
-    pub last_above_p99_s: Option<f64>,
-    /// A window of a warm-up: it is left out once the last two of them have each answered at most this share more
-    /// requests per second than the best one before, or one had fewer than ten answers.
-    #[serde(default)]
-    pub while_faster: Option<f64>,
-    /// Samples taken while the loads run.
-    #[serde(default)]
-    pub marks: Vec<TimedMark>,
-}
-
-impl Step {
-    pub fn read_plans<P: DeserializeOwned>(&self) -> Result<Step<P>, String> {
-        let read = |load: &NamedLoad| {
-            Ok(NamedLoad {
-                name: load.name.clone(),
-                plan: serde_json::from_str(load.plan.get()).map_err(json_error)?,
-            })
-        };
-        Ok(Step {
-            name: self.name.clone(),
-            loads: self.loads.iter().map(read).collect::<Result<_, String>>()?,
-            last_above_p99_s: self.last_above_p99_s,
-            while_faster: self.while_faster,
-            marks: self.marks.clone(),
-        })
+impl FromJson for Use {
+    fn read(from: &mut Reader) -> Result<Use, String> {
+        match String::read(from)?.as_str() {
+            "auto" => Ok(Use::Auto),
+            "off" => Ok(Use::Off),
+            other => Err(format!("{}, neither 'auto' nor 'off'", quoted(other))),
+        }
     }
 }
 
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TimedMark {
-    pub name: String,
-    /// Since the step began; in ascending order.
-    pub at_s: f64,
-}
+from_json! {
+    #[derive(Debug)]
+    pub struct Request {
+        /// Checked before the rest.
+        pub version: u64,
+        pub argv: Vec<String>,
+        pub cwd: String,
+        pub env: BTreeMap<String, String>,
+        pub cpus: Vec<usize> = Vec::new(),
+        pub probe_cpus: Vec<usize> = Vec::new(),
+        pub limits: Limits,
+        pub sample_hz: f64 = 20.0,
+        /// Samples have the CPU time of each thread and the kernel's memory.
+        pub timeline: bool = false,
+        pub cgroup: Use = Use::Auto,
+        /// The program gets a temporary folder of its own, below the TMPDIR of `env`.
+        pub temporary: bool = false,
+        /// Namespaces of the probe's own; that of the first request counts, for all of this process.
+        pub namespaces: Use = Use::Auto,
+        /// The outcome repeats it: it is not known to whoever writes in the probe's place.
+        pub number: Option<String>,
+        pub expect: Option<Expect>,
+        pub service: Option<Service>,
+        pub inputs: Vec<Input> = Vec::new(),
+        /// A command without the protocol: lines that begin with `::` are ordinary, and its whole stdout is hashed.
+        pub plain: bool = false,
+        /// The file that the program reads as stdin. None: a pipe of the probe's, for a plain command /dev/null.
+        pub stdin: Option<String>,
+        /// Files that exist, to which a plain command writes in place of the probe's pipes.
+        pub stdout: Option<String>,
+        pub stderr: Option<String>,
+        /// The names that the program may wait for by `::await`, each once.
+        pub awaits: Vec<String> = Vec::new(),
+        /// A fixed computation is timed on the program's CPUs before it starts.
+        pub reference: bool = false,
+        /// Instructions, cycles and other counters of the whole tree.
+        pub counters: bool = false,
+    }
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct NamedLoad<P = Box<RawValue>> {
-    pub name: String,
-    pub plan: P,
-}
+    #[derive(Debug)]
+    pub struct Limits {
+        pub wall_s: f64,
+        pub memory_bytes: u64,
+        pub output_bytes: u64,
+        pub processes: u64,
+        /// Twice what a server with ten thousand connections and three threads for each would have.
+        pub threads: u64 = 65_536,
+    }
 
-fn loopback() -> IpAddr {
-    Ipv4Addr::LOCALHOST.into()
-}
+    /// The evidence that makes a trial `ok`.
+    #[derive(Debug, Default)]
+    pub struct Expect {
+        pub result: BTreeMap<String, String> = BTreeMap::new(),
+        pub lines: Option<ExpectLines>,
+    }
 
-fn twenty() -> f64 {
-    20.0
-}
+    #[derive(Debug, Default)]
+    pub struct ExpectLines {
+        pub total: Option<u64>,
+        pub starting: BTreeMap<char, u64> = BTreeMap::new(),
+        /// Of all lines, each with its newline.
+        pub sha256: Option<String>,
+    }
 
-/// Twice what a server with ten thousand connections and three threads for each would have.
-fn many_threads() -> u64 {
-    65_536
-}
+    /// A file that the program reads.
+    #[derive(Debug)]
+    pub struct Input {
+        pub path: String,
+        /// Whether it lies in the page cache, whole or not at all, when the program starts.
+        pub cached: bool,
+    }
 
-/// The contract allows two seconds; the rest is for stalls of the host.
-fn end_s() -> f64 {
-    10.0
+    #[derive(Debug)]
+    pub struct Service {
+        pub ready_s: f64,
+        pub idle_s: f64,
+        /// How long the program may take to end after SIGTERM. The contract allows two seconds; the rest is for stalls of
+        /// the host.
+        pub end_s: f64 = 10.0,
+        /// Loads, one step after another, which the engine reads. Empty: the program is only observed.
+        pub steps: Vec<Raw> = Vec::new(),
+        /// The plan of upstreams that the program may call, which the engine reads.
+        pub stub: Option<Raw>,
+        /// Where the program listens, and loads go to.
+        pub host: IpAddr = Ipv4Addr::LOCALHOST.into(),
+        /// Engines on other machines carry out the loads, and the driver tells of them.
+        pub remote: bool = false,
+    }
 }
 
 /// The kind of work that a request asks for.
@@ -229,49 +133,25 @@ pub enum Work {
 
 impl Work {
     pub fn parse(text: &[u8]) -> Result<Work, String> {
-        #[derive(Deserialize)]
-        struct Head {
-            version: u64,
-            load: Option<IgnoredAny>,
-            merge: Option<IgnoredAny>,
-            stub: Option<IgnoredAny>,
-        }
         // First, because a request of another version may have keys that are unknown here.
-        let head: Head = serde_json::from_slice(text).map_err(json_error)?;
-        let version = head.version;
+        let keys: BTreeMap<String, Raw> = json::parse(text)?;
+        let version = keys.get("version").map_or("null", |version| &version.0);
+        let version: u64 = json::parse(version.as_bytes()).map_err(|why| format!("'version': {why}"))?;
         if version != PROTOCOL {
             return Err(format!(
                 "version {version} is not supported, only {PROTOCOL}: install a ringside and a ringside-probe that belong together"
             ));
         }
-        match head.load.or(head.merge).or(head.stub) {
-            Some(_) => Ok(Work::Engine),
-            None => Request::parse(text).map(|request| Work::Trial(Box::new(request))),
+        match ["load", "merge", "stub"].iter().any(|&key| keys.contains_key(key)) {
+            true => Ok(Work::Engine),
+            false => Request::parse(text).map(|request| Work::Trial(Box::new(request))),
         }
-    }
-}
-
-impl Service {
-    fn check(&self) -> Result<(), String> {
-        let is_one = !self.host.is_unspecified() && !self.host.is_multicast();
-        refuse!(!is_one, "service.host: name the address of one machine");
-        for step in &self.steps {
-            refuse!(step.loads.is_empty(), "service.steps: a step needs a load");
-            let mut last_s = 0.0;
-            for mark in &step.marks {
-                seconds("service.steps: marks: at_s", mark.at_s)?;
-                let is_later = mark.at_s >= last_s;
-                refuse!(!is_later, "service.steps: marks: name them in the order of their times");
-                last_s = mark.at_s;
-            }
-        }
-        Ok(())
     }
 }
 
 impl Request {
     pub fn parse(text: &[u8]) -> Result<Request, String> {
-        let request: Request = serde_json::from_slice(text).map_err(json_error)?;
+        let request: Request = json::parse(text)?;
         request.check()?;
         Ok(request)
     }
@@ -307,7 +187,8 @@ impl Request {
             seconds("service.ready_s", service.ready_s)?;
             seconds("service.idle_s", service.idle_s)?;
             seconds("service.end_s", service.end_s)?;
-            service.check()?;
+            let is_one = !service.host.is_unspecified() && !service.host.is_multicast();
+            refuse!(!is_one, "service.host: name the address of one machine");
         }
         Ok(())
     }
@@ -318,7 +199,8 @@ impl Request {
     }
 }
 
-fn seconds(key: &str, value: f64) -> Result<(), String> {
+/// Whether a key has a possible number of seconds.
+pub fn seconds(key: &str, value: f64) -> Result<(), String> {
     // Ten years: far below what a Duration or the kernel's clock can hold.
     let is_possible = (0.0..=3.2e8).contains(&value);
     refuse!(!is_possible, "{key}: must be seconds, from 0 to 3.2e8");

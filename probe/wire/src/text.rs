@@ -3,11 +3,6 @@
 /// So much of a text is shown.
 const MAX_CHARS: usize = 80;
 
-/// An error of a JSON text in one line: keys that it names are the text's.
-pub fn json_error(error: serde_json::Error) -> String {
-    error.to_string().replace(&['\n', '\r'][..], " ")
-}
-
 /// The start of bytes in quotes, as `quoted`.
 pub fn quoted_bytes(bytes: &[u8]) -> String {
     // A character has four bytes at most; one more shows that there is more.

@@ -3,7 +3,8 @@
 
 use crate::os;
 use crate::os::{poll, Errno, PollFd};
-use serde::Serialize;
+use std::fmt::Display;
+use std::io::Write;
 use std::os::unix::io::BorrowedFd;
 
 const BUFFER_BYTES: usize = 16 * 1024;
@@ -25,11 +26,10 @@ impl<'a> Writer<'a> {
         Writer { file, buffer: Vec::with_capacity(BUFFER_BYTES) }
     }
 
-    /// Buffers a message; writes the buffer when the message is urgent or the buffer is full. Never blocks:
-    /// a slow reader must not delay the enforcement of limits.
-    pub fn send(&mut self, message: &impl Serialize, urgent: bool) -> Result<(), ReaderGone> {
-        serde_json::to_writer(&mut self.buffer, message).expect("keys of messages are text");
-        self.buffer.push(b'\n');
+    /// Buffers a message, which is a line of JSON; writes the buffer when the message is urgent or the buffer is full.
+    /// Never blocks: a slow reader must not delay the enforcement of limits.
+    pub fn send(&mut self, message: &impl Display, urgent: bool) -> Result<(), ReaderGone> {
+        writeln!(self.buffer, "{message}").expect("memory takes all");
         match urgent || self.buffer.len() >= BUFFER_BYTES {
             true => self.flush(),
             false => Ok(()),
@@ -72,7 +72,7 @@ impl<'a> Writer<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::messages::{Message, Sample};
+    use crate::messages::{ProgramPhase, Sample, ServiceReady};
     use std::io::Read;
     use std::os::unix::io::AsFd;
 
@@ -82,7 +82,7 @@ mod tests {
         let mut writer = Writer::new(write.as_fd());
         let sample = Sample { mark: Some("x".repeat(1000)), ..Sample::default() };
         for _ in 0..1000 {
-            writer.send(&Message::Sample(&sample), true).unwrap();
+            writer.send(&sample, true).unwrap();
         }
         let reader = std::thread::spawn(move || {
             let mut text = String::new();
@@ -104,7 +104,7 @@ mod tests {
         let (read, write) = rustix::pipe::pipe().unwrap();
         rustix::fs::fcntl_setfl(&read, rustix::fs::OFlags::NONBLOCK).unwrap();
         let mut writer = Writer::new(write.as_fd());
-        let message = Message::Ready { t_ns: 0, port: None };
+        let message = ServiceReady { t_ns: 0, port: None };
         writer.send(&message, false).unwrap();
         let mut buffer = [0; 100];
         assert_eq!(crate::os::read(&read, &mut buffer), Err(Errno::AGAIN));
@@ -117,7 +117,7 @@ mod tests {
         let (read, write) = rustix::pipe::pipe().unwrap();
         drop(read);
         let mut writer = Writer::new(write.as_fd());
-        let message = Message::Ready { t_ns: 0, port: None };
+        let message = ServiceReady { t_ns: 0, port: None };
         assert!(writer.send(&message, true).is_err());
     }
 
@@ -134,7 +134,7 @@ mod tests {
             let name: String = (0..length).map(|_| any(&mut random)).collect();
             let (read, write) = rustix::pipe::pipe().unwrap();
             let mut writer = Writer::new(write.as_fd());
-            let message = Message::Phase { t_ns: 1, name: &name, ns: u64::MAX };
+            let message = ProgramPhase { t_ns: 1, name: name.clone(), ns: u64::MAX };
             writer.send(&message, false).unwrap();
             writer.finish().unwrap();
             drop(write);

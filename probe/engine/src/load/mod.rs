@@ -34,6 +34,7 @@ pub mod text;
 pub mod transport;
 pub mod warnings;
 
+use crate::from_json;
 use engine::PreparedLoad;
 use plan::Plan;
 use serde_json::json;
@@ -41,7 +42,6 @@ use std::os::unix::io::OwnedFd;
 use std::sync::Arc;
 use wire::clock;
 use wire::requests::Requests;
-use wire::text::json_error;
 use wire::writer::{ReaderGone, Writer};
 
 /// Runs a load by itself; a part of one starts when `requests` has another line. The outer error is why it could not
@@ -99,8 +99,8 @@ pub fn merge(
         let line = requests
             .next(signals)?
             .ok_or_else(|| format!("merge: {records} records were announced, and {number} is missing"))?;
-        let outcome = serde_json::from_slice(&line).map_err(json_error);
-        merged.merge(&outcome.map_err(|error| format!("merge: record {number}: {error}"))?);
+        let outcome = from_json(&line).map_err(|why| format!("merge: record {number}: {why}"))?;
+        merged.merge(&outcome);
     }
     Ok(report::write(plan, &merged, writer))
 }

@@ -1,12 +1,11 @@
 //! Whether the loads of a step were what they were to be: the cause to end the trial otherwise.
 
-use super::{FinishedLoad, LoadStep};
+use super::{FinishedLoad, LoadStep, NamedLoad};
 use crate::load::error::{ErrorKind, Judgement};
 use crate::load::plan::Plan;
 use crate::load::record::Record;
 use crate::load::warnings::{warnings, GENERATOR_BOUND};
 use wire::cause::Cause;
-use wire::request::NamedLoad;
 
 /// With a larger share of requests without an answer, percentiles of the others say nothing.
 const MAX_UNANSWERED_SHARE: f64 = 0.001;

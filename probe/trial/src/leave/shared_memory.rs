@@ -5,7 +5,7 @@ use std::ffi::CString;
 use std::io;
 use std::os::unix::io::OwnedFd;
 use wire::os;
-use wire::os::{fstat, fstatvfs, openat, statvfs, Dir, DirEntry, Errno};
+use wire::os::{fstat, fstatvfs, openat, Dir, DirEntry, Errno};
 use wire::sys;
 
 const PLACE: &str = "/dev/shm";
@@ -24,19 +24,19 @@ impl SharedMemory {
     /// Mounts it, as large as the host's. Only in a namespace of mounts, and of IPC, of the probe's own. None where the
     /// host has no such place.
     pub fn mount() -> io::Result<Option<SharedMemory>> {
-        let host = match statvfs(PLACE) {
+        let flags = libc::O_RDONLY | libc::O_DIRECTORY;
+        let host = match os::open(PLACE, flags) {
             Err(Errno::NOENT) => return Ok(None),
-            host => host?,
+            host => fstatvfs(host?)?,
         };
-        let mut flags = libc::MS_NOSUID | libc::MS_NODEV;
+        let mut mount_flags = libc::MS_NOSUID | libc::MS_NODEV;
         if host.f_flag & libc::ST_NOEXEC != 0 {
-            flags |= libc::MS_NOEXEC;
+            mount_flags |= libc::MS_NOEXEC;
         }
         // Size 0 means no limit, in the option as in what `statvfs` says.
         let options = format!("mode=1777,size={}", host.f_blocks * host.f_frsize);
         let options = CString::new(options)?;
-        os::mount("ringside", PLACE, "tmpfs", flags, Some(&options))?;
-        let flags = libc::O_RDONLY | libc::O_DIRECTORY;
+        os::mount("ringside", PLACE, "tmpfs", mount_flags, Some(&options))?;
         let folder = os::open(PLACE, flags)?;
         let inodes = inodes(&fstatvfs(&folder)?);
         let device = fstat(&folder)?.st_dev;

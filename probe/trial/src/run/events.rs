@@ -6,7 +6,7 @@ use crate::tree::listener::Owner;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 use wire::cause::Cause;
-use wire::messages::Message;
+use wire::messages::{ProgramPhase, ServiceReady};
 use wire::os;
 use wire::text::quoted;
 
@@ -24,11 +24,10 @@ impl Trial<'_, '_> {
         match event {
             Err(why) => self.stop(Cause::WrongEvidence(why)),
             Ok(Event::Phase { name, ns }) => {
-                let name = name.as_str();
-                self.writer.send(&Message::Phase { t_ns, name, ns }, false)?;
+                self.writer.send(&ProgramPhase { t_ns, name, ns }, false)?;
             }
             Ok(Event::Ready { port }) => {
-                self.writer.send(&Message::Ready { t_ns, port }, true)?;
+                self.writer.send(&ServiceReady { t_ns, port }, true)?;
                 // Without a load nobody calls there.
                 if let (Some(port), true) = (port.filter(|_| self.is_driven()), alive) {
                     self.check_listener(port, "");
@@ -39,7 +38,7 @@ impl Trial<'_, '_> {
                     self.mark("ready")?;
                 }
             }
-            Ok(Event::Span(span)) => self.writer.send(&Message::Span(span), false)?,
+            Ok(Event::Span(span)) => self.writer.send(&span, false)?,
             Ok(Event::Result(pairs)) => {
                 self.result = Some(pairs);
                 if alive {

@@ -35,7 +35,7 @@ use std::os::unix::io::OwnedFd;
 use std::rc::Rc;
 use wire::cause::Cause;
 use wire::clock;
-use wire::messages::{Message, Verdict};
+use wire::messages::{Started, Verdict};
 use wire::os::{parent_id, sched_getaffinity, CpuSet};
 use wire::pin;
 use wire::request::{Request, PROTOCOL};
@@ -163,7 +163,7 @@ pub fn run(
         end: None,
     };
     let begun = match failure {
-        None => trial.write_started(&setup.missing),
+        None => trial.write_started(setup.missing),
         Some((step, error)) => {
             trial.stop(Cause::NotStarted(setup::start_error(request, step, &error)));
             Ok(())
@@ -255,7 +255,7 @@ impl Trial<'_, '_> {
         let cgroup = self.supervisor.take_cgroup().filter(|_| is_good);
         // Dropped before the outcome: whoever reads it finds no cgroup of a probe that ends.
         let cgroup = cgroup.filter(Cgroup::can_be_used_again);
-        self.writer.send(&Message::Outcome(Box::new(outcome)), false)?;
+        self.writer.send(&outcome, false)?;
         let condition = match is_good {
             true => Condition::Good,
             false => Condition::Spent,
@@ -376,16 +376,16 @@ impl Trial<'_, '_> {
         self.cause.get_or_insert(cause);
     }
 
-    fn write_started(&mut self, missing: &[String]) -> Result<(), Abort> {
+    fn write_started(&mut self, missing: Vec<String>) -> Result<(), Abort> {
         let cgroup = self.supervisor.cgroup.as_ref();
         let cgroup = cgroup.map(|cgroup| cgroup.path().to_string_lossy().into_owned());
         let t_ns = self.now_ns();
-        let started = Message::Started {
+        let started = Started {
             version: PROTOCOL,
             // A number of the probe's own namespace means nothing to the reader.
             pid: (!namespace::is_own()).then(|| self.supervisor.pid()),
             t_ns,
-            cgroup: cgroup.as_deref(),
+            cgroup,
             missing,
         };
         // Delays the message: reading it would compete with the program's start.

@@ -8,6 +8,7 @@ use crate::says::evidence::Observed;
 use crate::says::verdict::{verdict, Facts};
 use crate::service::Service;
 use crate::tree::supervise::Leftover;
+use std::collections::BTreeMap;
 use wire::cause::Cause;
 use wire::clock;
 use wire::messages::{Output, TrialOutcome};
@@ -118,7 +119,7 @@ impl Trial<'_, '_> {
             pss_readings: peaks.pss_readings,
             memory_peak_bytes: cgroup.and_then(|cgroup| cgroup.memory_peak()),
             peak_memory_bytes: peak.as_ref().ok().copied(),
-            peak_memory_unknown: peak.err(),
+            peak_memory_unknown: peak.err().unwrap_or_default(),
             peak_process_bytes: supervisor.high_water.largest_bytes(),
             unmapped_bytes: findings.sampler.files.peak,
             kernel_bytes: findings.end.kernel_bytes,
@@ -155,7 +156,7 @@ impl Trial<'_, '_> {
             pressure: findings.end.pressure,
             reference_ns: self.reference.map(|times| times.computing_ns),
             memory_reference_ns: self.reference.map(|times| times.memory_ns),
-            counters: self.counters.as_ref().map(Counters::read),
+            counters: self.counters.as_ref().map_or_else(BTreeMap::new, Counters::read),
         }
     }
 }

@@ -6,7 +6,6 @@ use crate::sample::sampling::{TakenSample, SAMPLE_TIMEOUT};
 use std::io;
 use std::time::Duration;
 use wire::cause::Cause;
-use wire::messages::Message;
 use wire::os::{poll, Errno, PollFd};
 use wire::pin;
 use wire::units::nanoseconds;
@@ -100,6 +99,6 @@ impl Trial<'_, '_> {
                 self.stop(Cause::Flooded(format!("{count} processes, the limit is {limit}")));
             }
         }
-        Ok(self.writer.send(&Message::Sample(&sample), false)?)
+        Ok(self.writer.send(&sample, false)?)
     }
 }

@@ -7,7 +7,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 use wire::cause::Cause;
-use wire::messages::Message;
+use wire::messages::DriveStep;
 
 /// A server that ends within this time after its load has failed counts as crashed.
 const CRASH_DELAY: Duration = Duration::from_secs(2);
@@ -51,8 +51,7 @@ impl<'a> Trial<'a, '_> {
         };
         if self.notices.is_some() {
             loads.await_engines(step, address);
-            let drive = Message::Drive { t_ns, step, port };
-            return Ok(self.writer.send(&drive, true)?);
+            return Ok(self.writer.send(&DriveStep { t_ns, step, port }, true)?);
         }
         if let Err(why) = loads.begin(step, address, t_ns) {
             self.stop(Cause::LoadFailed(why));
@@ -60,9 +59,8 @@ impl<'a> Trial<'a, '_> {
         Ok(())
     }
 
-    fn step_name(&self, step: usize) -> &'a str {
-        let service = self.request.service.as_ref();
-        service.map_or("", |service| &service.steps[step].name)
+    fn step_name(&self, step: usize) -> String {
+        self.loads.as_ref().map_or_else(String::new, |loads| loads.step_name(step))
     }
 
     /// Where the program is to listen.

@@ -3,6 +3,5 @@
 pub mod evidence;
 pub mod pipe;
 pub mod protocol_line;
-pub mod sha256;
 pub mod stdout;
 pub mod verdict;

@@ -69,8 +69,8 @@ pub fn parse(line: &[u8]) -> Parsed {
         "span" => {
             let value = |key: &str| pairs.get(key).and_then(|value| number(value));
             match (value("unit"), value("begin"), value("end")) {
-                (Some(unit), Some(begin), Some(end)) if begin <= end => {
-                    Ok(Event::Span(Span { unit, begin, end }))
+                (Some(unit), Some(begin_ns), Some(end_ns)) if begin_ns <= end_ns => {
+                    Ok(Event::Span(Span { unit, begin_ns, end_ns }))
                 }
                 _ => Err(wrong("needs unit, begin and end, which is not before it")),
             }
@@ -101,7 +101,7 @@ mod tests {
         let phase = Event::Phase { name: "relay".into(), ns: 12 };
         assert_eq!(parse_text("::phase name=relay ns=12"), Ok(phase));
         assert_eq!(parse_text("::await name=x=y"), Ok(Event::Await { name: "x=y".into() }));
-        let span = Span { unit: 3, begin: 5, end: 9 };
+        let span = Span { unit: 3, begin_ns: 5, end_ns: 9 };
         assert_eq!(parse_text("::span unit=3 begin=5 end=9"), Ok(Event::Span(span)));
         let result = [("a".into(), "1".into()), ("b".into(), "".into())].into();
         assert_eq!(parse_text("::result a=1 b="), Ok(Event::Result(result)));

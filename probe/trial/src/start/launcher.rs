@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::mem::size_of;
 use std::os::unix::io::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::net::UnixStream;
 use std::ptr;
 use wire::clock;
 use wire::os::{self, pidfd_open, poll, sched_getaffinity, CloneArgs, CpuSet, Errno, PollFd};
@@ -103,8 +104,8 @@ struct Process {
     pid: i32,
     pidfd: OwnedFd,
     /// A byte asks for a program; a byte answers. The other end is the launcher's.
-    socket: OwnedFd,
-    _other: OwnedFd,
+    socket: UnixStream,
+    _other: UnixStream,
     /// Where it runs.
     cpus: CpuSet,
 }
@@ -306,7 +307,7 @@ impl Texts {
 
 impl Process {
     fn new(order: *mut Order, cpus: CpuSet) -> io::Result<Process> {
-        let (socket, other) = os::socketpair()?;
+        let (socket, other) = UnixStream::pair()?;
         let mut pidfd: RawFd = -1;
         // It has no signal for its end: whoever waits for any child does not mean it.
         let args = CloneArgs {
@@ -334,7 +335,7 @@ impl Process {
         os::write(&self.socket, &[0])?;
         let until_ns = clock::now_ns().saturating_add(limit_ns);
         loop {
-            let mut files = [&self.socket, &self.pidfd].map(|file| PollFd::readable(file.as_fd()));
+            let mut files = [self.socket.as_fd(), self.pidfd.as_fd()].map(PollFd::readable);
             match poll(&mut files, Some(until_ns.saturating_sub(clock::now_ns()))) {
                 Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
                 Ok(_) if files[0].is_ready() => return Ok(os::read(&self.socket, &mut [0]).map(drop)?),

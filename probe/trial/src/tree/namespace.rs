@@ -7,11 +7,11 @@ use crate::leave::shared_memory::SharedMemory;
 use crate::start::limits::Limits;
 use std::io;
 use std::os::unix::io::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::sync::OnceLock;
 use wire::os;
 use wire::os::{
-    mount, new_session, parent_id, poll, read, set_parent_death_signal, socketpair, statat, write, CloneArgs,
-    PollFd,
+    mount, new_session, parent_id, poll, read, set_parent_death_signal, statat, write, CloneArgs, PollFd,
 };
 use wire::sys;
 
@@ -37,7 +37,7 @@ pub fn enter(signals: &OwnedFd, parent: Option<i32>) -> Result<Side, String> {
     let failed = |what: &str, error: io::Error| format!("{what}: {error}");
     let flags = libc::O_RDONLY | libc::O_DIRECTORY;
     let proc = os::open("/proc", flags).map_err(|error| failed("/proc", error.into()))?;
-    let (inside, outside) = socketpair().map_err(|error| failed("a pair of sockets", error.into()))?;
+    let (inside, outside) = UnixStream::pair().map_err(|error| failed("a pair of sockets", error))?;
     let pid = std::process::id();
     let user = User::of_this_process();
     // Root needs no namespace of users: in one it would lose rights that contenders may need.
@@ -150,7 +150,7 @@ fn prepare(user: Option<&User>) -> Result<(), String> {
 }
 
 /// The line in which the new process says what it could not do; None where it ended without one.
-fn report_of(socket: &OwnedFd) -> Option<String> {
+fn report_of(socket: &UnixStream) -> Option<String> {
     let mut line = Vec::new();
     let mut buffer = [0; 256];
     while !line.ends_with(b"\n") {

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::io::{AsFd, OwnedFd};
 use std::sync::Arc;
 use wire::os;
-use wire::os::{duplicate, openat, readlinkat, Errno};
+use wire::os::{openat, readlinkat, Errno};
 
 /// A process as /proc/<pid>/stat describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ impl Clone for Spares {
 impl Spares {
     fn open(&mut self, root: &OwnedFd, path: &OsStr, flags: i32) -> os::Result<OwnedFd> {
         while self.0.len() < SPARES {
-            match duplicate(root) {
+            match root.try_clone() {
                 Ok(spare) => self.0.push(spare),
                 Err(_) => break,
             }

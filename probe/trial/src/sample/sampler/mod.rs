@@ -219,8 +219,9 @@ impl Sampler {
         // A process that has just ended may be counted nowhere for a moment: the sum never falls.
         sample.cpu_ns = self.last_cpu_ns;
         // Each sample of a time line reads it, so its cost counts as that of the tree.
-        sample.kernel = (self.timeline || mark.is_some())
-            .then(|| Box::new(kernel_memory(&mut self.procfs, self.page_bytes)));
+        if self.timeline || mark.is_some() {
+            (sample.kernel_bytes, sample.tcp_bytes) = kernel_memory(&mut self.procfs, self.page_bytes);
+        }
         let after_tree = thread_cpu_ns();
         self.tree_budget.spent(now_ns, after_tree.saturating_sub(start));
 
@@ -378,7 +379,7 @@ mod tests {
         let (sample, _) = sampler.mark(3_000_000, "spawned", None);
         assert_eq!(sample.mark.as_deref(), Some("spawned"));
         assert!(sample.pss_bytes.is_some());
-        assert!(sample.kernel.unwrap().kernel_bytes.is_some());
+        assert!(sample.kernel_bytes.is_some());
         assert!(sampler.threads.busiest().iter().any(|thread| thread.cpu_ns > 0));
         assert_eq!(sampler.schedule.taken(), (1, None));
     }
