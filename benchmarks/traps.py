@@ -562,7 +562,7 @@ def page(results: Sequence[tuple[Trap, Sequence[Answer]]]) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--tools", action="append", default=[], metavar="FOLDER", help="of more peers")
-    parser.add_argument("names", nargs="*", help="words in the names of the traps that are to be tried")
+    parser.add_argument("names", nargs="*", help="words in the names of the traps to try")
     chosen = parser.parse_args()
     folders = os.pathsep.join([*chosen.tools, str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     results = []

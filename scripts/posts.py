@@ -228,7 +228,7 @@ class Post:
 
 
 def versions(runs: Iterable[RunAnalysis]) -> str:
-    """What the programs of runs run on, but for those that no runtime stands behind."""
+    """The runtimes of the programs of runs; programs without a runtime are left out."""
     contenders = (each for run in runs for each in run.contenders.values())
     names = {each.described for each in contenders if each.platform and each.version and each.kind != "floor"}
     *first, last = sorted(names)

@@ -46,7 +46,7 @@ impl Epoll {
     /// The data of what is ready.
     pub fn wait(&self, timeout_ms: i32, ready: &mut Vec<u64>) {
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; 512];
-        // SAFETY: the buffer has room for so many.
+        // SAFETY: the buffer has room for them.
         let count =
             unsafe { libc::epoll_wait(self.0.as_raw_fd(), events.as_mut_ptr(), 512, timeout_ms) };
         ready.clear();

@@ -318,7 +318,7 @@ SESSION, USER = -3, -4
 
 #[test]
 fn nothing_is_left_for_the_next_trial() {
-    // The last trial of a probe: what it finds is to be the next one's.
+    // The last trial of a probe, whose findings the next trial should have.
     let leaves = format!(
         "{KEYS}
 is_key = add(USER)

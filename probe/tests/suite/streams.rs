@@ -87,7 +87,7 @@ fn streams_that_end_or_fall_silent() {
     let cases = [(ends, "ended"), (truncated, "truncated"), (silent, "timeout"), (refused, "status")];
     let check = &|server: &Server, kind: &str| {
         let mut changes = with(stream_changes(), "/duration_s", json!(4));
-        // Only who is silent is to be given up: this process may itself stand still for a second.
+        // Only silent streams should be given up: this process may itself stand still for a second.
         changes["timeout_s"] = json!(if kind == "timeout" { 1 } else { 100 });
         let outcome = load(&plan(server, changes)).outcome;
         let errors = outcome["errors"].as_object().unwrap();
@@ -217,7 +217,7 @@ fn chunks_that_are_read_late_have_come_in_time() {
     let wanted = Rlimit { current: limit.maximum.map(|most| most.min(1 << 20)), ..limit };
     setrlimit(Resource::Nofile, wanted).unwrap();
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    // So many connects can be pending.
+    // This many connects can be pending.
     rustix::net::listen(&listener, 4096).unwrap();
     listener.set_nonblocking(true).unwrap();
     let changes = json!({

@@ -43,7 +43,7 @@ struct State {
 }
 
 impl Interference {
-    /// Remembers the probe's own limits and CPUs, if they are to be compared. `plain`: a plain command may change settings
+    /// Remembers the probe's own limits and CPUs, to compare them later. `plain`: a plain command may change settings
     /// of the host.
     pub fn watch(files: Rc<KernelFiles>, plain: bool, is_compared: bool) -> Interference {
         let state = || State {

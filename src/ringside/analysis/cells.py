@@ -43,7 +43,7 @@ class CellAnalysis:
 
     @property
     def often_failed(self) -> bool:
-        """Whether so many trials failed that the remaining ones may be its fastest."""
+        """Whether enough trials failed that the remaining ones may be its fastest."""
         failed = sum(count for outcome, count in self.outcomes.items() if outcome is not Outcome.OK)
         return failed > MAX_FAILED_SHARE * sum(self.outcomes.values())
 

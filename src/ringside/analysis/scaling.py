@@ -117,7 +117,7 @@ class Outlook(StrEnum):
 @dataclass(frozen=True, slots=True)
 class ScaledContender:
     """A contender over cores. `speed_ups`: by number of cores, over one core, from pairs inside blocks.
-    `efficiency`: the speed-up at the most cores, over these cores. `fit`: None where the law cannot be
+    `efficiency`: the speed-up on the most cores, over these cores. `fit`: None where the law cannot be
     fitted; else `outlook` is what it says, with the interval of the number of cores or of the speed-up that
     it names."""
 
@@ -219,7 +219,7 @@ def _outlook(
 
 
 def analyse_breakdown(run: RunFigures) -> dict[Cell, str | None]:
-    """Where the time of each cell went, in the workload's words; with several, at the most cores."""
+    """Where the time of each cell went, in the workload's words; with several, on the most cores."""
     points = run.points
     for law in run.laws("cores"):
         most = max(int(point[law.over]) for point in points)

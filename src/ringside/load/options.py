@@ -201,6 +201,6 @@ class LoadSettings:
 
     @property
     def files(self) -> dict[str, Path]:
-        """The files that are to be written, by their options."""
+        """The files to write, by their options."""
         files = {"--hdr": self.hdr_file, "--seconds": self.seconds_file, "--report": self.report_file}
         return {option: path for option, path in (files | {"--log": self.log_file}).items() if path}

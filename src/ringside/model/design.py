@@ -199,7 +199,7 @@ class Experiment:
     # Programs that can repeat their work in one process do so until it took as long.
     least_s: float = LEAST_S
     sandbox: bool = False  # Under bubblewrap.
-    engines: int = 0  # So many on other machines load the programs; 0: the probe beside the program does.
+    engines: int = 0  # This many on other machines load the programs; 0: the probe beside the program does.
     # What `vs --metric` finds in the output of commands.
     outputs: tuple[Metric, ...] = ()
 

@@ -37,6 +37,6 @@ CREATE TABLE timeline (
     samples TEXT NOT NULL
 );
 CREATE INDEX trial_run ON trial (run_id);
--- A cell has one trial in a block, besides those that are to be repeated.
+-- A cell has one trial in a block, besides those that must be repeated.
 CREATE UNIQUE INDEX trial_once ON trial (run_id, block, contender, point) WHERE outcome NOT IN ({repeatable});
 INSERT INTO meta (key, value) VALUES ('format', '{format}');

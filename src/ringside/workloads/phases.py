@@ -21,7 +21,7 @@ CYCLE_NS = 0.125
 # Waits for a CPU explain at most this much time, unless the program visibly had no CPU for longer. However
 # busy the host is, a phase must account for half of the time.
 _WAITED_NS, _WAITED_SHARE = 50_000_000, 0.5
-# So many repeats of a phase may end in a stall of the host, which does not change their median.
+# This many repeats of a phase may end in a stall of the host, which does not change their median.
 _STALLED_SHARE = 0.1
 
 

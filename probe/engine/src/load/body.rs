@@ -58,7 +58,7 @@ impl BodyState {
         self.digest = is_sampled.then(Digest::default);
     }
 
-    /// Length and hash, where they are to be known.
+    /// Length and hash, if the load needs them.
     pub fn digest(&self) -> Option<(u64, u64)> {
         let digest = self.digest.as_ref()?;
         Some((self.bytes as u64, digest.0.digest()))

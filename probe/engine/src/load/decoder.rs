@@ -30,12 +30,12 @@ pub struct Decoder {
     pub closes: bool,
     /// The first answer that was not what was expected.
     first_wrong: OnceCell<String>,
-    /// How many bodies were begun whose content is to be known, and what the right ones of them were.
+    /// How many bodies with known content were begun, and what the right ones of them were.
     sampled: Cell<usize>,
     bodies: RefCell<BTreeSet<(u64, u64)>>,
 }
 
-/// So many bodies of a shard are compared with those of another server.
+/// This many bodies of a shard are compared with those of another server.
 const SAMPLED_BODIES: usize = 16;
 
 /// The state of one reply.

@@ -135,7 +135,7 @@ fn slash() -> String {
 }
 
 impl RequestPlan {
-    /// Whether the numbers of requests identify them to upstreams, and are to be kept.
+    /// Whether the engine keeps the numbers of requests, which identify them to upstreams.
     pub fn identifies(&self) -> bool {
         self.id_pieces().is_some()
     }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// An error in the sequence of a stream's messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SequenceError {
-    /// So many numbers were skipped.
+    /// This many numbers were skipped.
     Gap(u64),
     Repeated,
     Reordered,

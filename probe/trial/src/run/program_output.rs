@@ -86,7 +86,7 @@ impl ProgramOutput {
         self.stdout.bytes() + self.stderr.bytes() > self.max_bytes
     }
 
-    /// When paused pipes are to be polled again.
+    /// When to poll paused pipes again.
     pub fn paused_until_ns(&self, now_ns: u64) -> impl Iterator<Item = u64> {
         let pipes = [&self.stdout, &self.stderr];
         pipes.map(|pipe| pipe.paused_until_ns(now_ns)).into_iter().flatten()

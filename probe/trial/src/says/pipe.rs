@@ -46,7 +46,7 @@ impl OutputPipe {
         file.map(AsFd::as_fd)
     }
 
-    /// When it is to be polled again, where it is paused.
+    /// When to poll it again, if it is paused.
     pub fn paused_until_ns(&self, now_ns: u64) -> Option<u64> {
         let paused = self.file.is_some() && self.paused_until_ns > now_ns;
         paused.then_some(self.paused_until_ns)

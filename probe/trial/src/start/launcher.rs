@@ -35,7 +35,7 @@ pub struct Plan<'a> {
     pub many_files: bool,
     /// A plain command keeps its privileges. Others can gain none, and not open other processes.
     pub plain: bool,
-    /// Counters of this process are to be inherited: a launcher that was there before has none of them.
+    /// Launchers inherit the counters of this process: one that started earlier has none of them.
     pub counted: bool,
     /// How long the kernel may take to execute it.
     pub limit_ns: u64,

@@ -38,7 +38,7 @@ _WARM_TIMES = 100
 _WARMING_UP_TIMES, _MORE = 20, 3
 # With too few repeats for a steady state, a program got faster if the later ones take less than this share.
 _FALLS_TO = 0.95
-# So many more repeats, since later trials may be faster than the one that was timed.
+# This many more repeats, since later trials may be faster than the one that was timed.
 _RESERVE = 1.2
 # The more repeats a runtime gets, the faster each is: correct the number this often, until it is this close.
 _TRIES = 5

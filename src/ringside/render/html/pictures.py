@@ -163,7 +163,7 @@ def history_view(history: History, links: Mapping[str, str]) -> dict[str, Any]:
 
 
 def drawing(spec: Json, width: int = _WIDTH) -> Markup | None:
-    """A plot as SVG in the page's colours, so many pixels wide; None if the drawing package is missing."""
+    """A plot as SVG in the page's colours, `width` pixels wide; None if the drawing package is missing."""
     if missing():
         return None
     convert = importlib.import_module("vl_convert")

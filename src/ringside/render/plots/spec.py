@@ -128,7 +128,7 @@ def axis(
     metric: Metric, values: Iterable[float], *, log: bool = True, room: float = 1.15, grid: bool = False
 ) -> tuple[float, Json]:
     """The unit of an axis for these values of a metric, and the properties of its channel. A logarithmic one
-    begins at the least positive value, another one at 0 or below; `room` is left beyond the ends."""
+    begins at the smallest positive value, another one at 0 or below; `room` is left beyond the ends."""
     kept = [value for value in values if value > 0 or not log]
     low, high = min(kept), max(kept)
     unit, unit_name = units.scale(math.sqrt(low) * math.sqrt(high) if log else max(-low, high), metric.unit)

@@ -17,7 +17,7 @@ from ringside.text import capitalised
 
 # More orders of families than this are too many for a sentence.
 _MAX_ORDERS = 3
-# What is said before programs of another class than those that are ranked.
+# The words before programs of another class than the ranked one.
 _UNRANKED = {
     "bare": "Not ranked, since written by hand on the runtime's own sockets (bare)",
     "idiomatic": "Not ranked, since idiomatic, beside bare programs",

@@ -146,7 +146,7 @@ def _calls(point: Point) -> bool:
 
 
 def _plan(point: Point, name: str, requests: int, connections: int, rate_per_s: int = 0) -> protocol.LoadPlan:
-    """So many requests; at a rate, or each connection's next when it has its answer."""
+    """A number of requests; at a rate, or each connection's next when it has its answer."""
     total = int(point["work"]) * (int(point["work"]) - 1) // 2
     if point["kind"] == "cpu":
         expect = protocol.ExpectedReply(status=200, equals=f"{total}\n" * UPSTREAMS)

@@ -86,7 +86,7 @@ class Sleepers(Workload):
             due, there = instant_ns(in_order[after - 1], seconds), min(by_program, by_probe)
             if there < due:
                 raise ValueError(
-                    f"{count(after, 'number')} of {tasks:,} had come after {_seconds(there)}, and so many "
+                    f"{count(after, 'number')} of {tasks:,} had come after {_seconds(there)}, and that many "
                     f"tasks were due after {_seconds(due)}: some woke early"
                 )
         *_, latest_ns = reported_ns(trial.result, "late")

@@ -106,7 +106,7 @@ impl Dialer {
         self.queue.push_back((slot, due_ns));
     }
 
-    /// How many slots are to be connected now.
+    /// How many slots wait for their connections.
     pub fn queued(&self) -> usize {
         self.queue.len()
     }

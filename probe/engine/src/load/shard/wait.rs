@@ -186,7 +186,7 @@ impl ReadLateness {
 
 /// Replies wait at most this long.
 const MAX_DEFERRAL_NS: u64 = 1_000_000;
-/// So many replies in succession must have come whole before any waits: the rest of a reply may depend on the reading
+/// This many replies in succession must have come whole before any waits: the rest of a reply may depend on the reading
 /// of its first part (a full buffer, an acknowledgement).
 const WHOLE_REPLIES: u32 = 64;
 /// The engine reads waiting replies after this many sent requests, or after this time. Not after each request: reading

@@ -11,7 +11,7 @@ use wire::units::nanoseconds;
 const SILENCE_NS: u64 = 5_000_000_000;
 
 impl Shard {
-    /// Whether no more requests are to be sent.
+    /// Whether the shard sends no more requests.
     pub fn is_over(&self, now: u64) -> bool {
         if self.config.stop_requested() || self.arrivals.is_past_end(now) {
             return true;

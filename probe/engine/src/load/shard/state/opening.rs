@@ -25,7 +25,7 @@ impl Shard {
                 self.reopen(slot, now, due_ns);
             }
         }
-        // Not those that are to be opened again meanwhile, for which the end of the load cannot wait.
+        // Not those that opened again meanwhile: the end of the load cannot wait for them.
         for left in (0..self.dialer.queued()).rev() {
             let Some(dial) = self.dialer.dial(&self.config, io) else {
                 break;

@@ -134,7 +134,7 @@ fn replies_that_wait_for_the_engine_show_in_the_schedule_error() {
 #[test]
 fn the_queue_holds_no_delay_of_the_engine() {
     let (mut shard, start_ns) = shard(r#"{"kind": "constant", "rate_per_s": 0.1}"#);
-    // From here on all times are in the future, so that nothing is late but what is said here.
+    // From here on all times are in the future, so only what the test makes late is late.
     let at = |ms: u64| start_ns + ms * MS;
     let replied = |arrived, now| Instants { arrived, now };
     let next = shard.complete(0, replied(at(5000), at(5000)), Ok(()), true, None);

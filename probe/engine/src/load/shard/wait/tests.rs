@@ -8,7 +8,7 @@ fn sleeping() -> FakeIo {
     FakeIo { sleeps: true, ..FakeIo::default() }
 }
 
-/// So many waits for an event that does not come: the sleeps, the polls, and for how long they were.
+/// This many waits for an event that does not come: the sleeps, the polls, and for how long they were.
 fn in_vain(mut waiter: Waiter, waits: usize) -> (usize, usize, u64) {
     let mut io = sleeping();
     for _ in 0..waits {

@@ -8,7 +8,7 @@ use http::{Method, Request, Uri, Version};
 use std::rc::Rc;
 
 const MAX_FIELDS: usize = 1000;
-/// So many different requests are kept; a load has at most as many targets.
+/// This many different requests are kept; a load has at most as many targets.
 const MAX_KEPT: usize = 100;
 
 #[derive(Clone, Debug)]
