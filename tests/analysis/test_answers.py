@@ -17,7 +17,7 @@ from ringside.model.results import Obstacle, Trial, Verdict
 from ringside.probe.protocol import CpuUse, EngineWarning, Evidence, LoadMessage, Pressure, TrialOutcome
 from ringside.render.text.answers import answers
 from ringside.render.text.diagnostics import words
-from ringside.render.text.tables import point_table
+from ringside.render.text.tables import first_table, point_table
 from ringside.workloads.base import Measurement, Workload
 from tests.support.analyses import Exact, Repeated, analyse, analysis, planned, point, scaled
 from tests.support.cases import cases
@@ -135,6 +135,9 @@ def test_who_still_warms_up_is_marked_and_not_ranked() -> None:
     assert comparison is not None
     assert comparison.verdict is Verdict.FASTER
     assert "Still warming up, and not ranked: zio" in [each.text for each in answers(ahead)]
+    distances = {row[0].text: row[-1].text for row in first_table(ahead, P).rows}
+    assert "at least" in distances["zio"]
+    assert "at least" not in distances["go"]
 
 
 def test_where_all_others_still_warm_up_none_is_first() -> None:

@@ -62,6 +62,13 @@ def test_who_gives_up_waiting_leaves_no_run(workplace: Path, monkeypatch: pytest
     assert "nothing was measured here" in in_process("show", status=None).stderr
 
 
+def test_comparisons_alone_test_no_claim(vs: Vs) -> None:
+    vs("--runs=1", "true", "true")
+    ended = in_process("claims")
+    assert "nothing was measured here" in ended.stderr
+    assert "confirmed" in ended.stdout
+
+
 # --- runs ---
 
 

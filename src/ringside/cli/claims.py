@@ -11,14 +11,17 @@ from ringside.cli import context
 from ringside.render.export import documents
 from ringside.render.text import markdown, terminal
 from ringside.render.text.contenders import claim_table
+from ringside.store.database import RunSummary
 
 
 def claims(runs: Sequence[str], form: str | None = None, store: str | None = None) -> int:
-    """Test all claims of the catalogue with these runs."""
+    """Test all claims of the catalogue with these runs, or with the latest run of an experiment."""
     if runs:
         storage = context.open_store(store, create=False)
     else:
-        storage = context.open_runs(store, "posts", "ringside run posts", lambda run: run.trials)
+        storage = context.open_runs(store, "posts", "ringside run posts", _is_experiment)
+        latest = next(filter(_is_experiment, reversed(storage.summaries())), None)
+        runs = [latest.suite or latest.id] if latest else []
     catalogue = context.catalogue()
     sources = [catalogue.published(name) for name in catalogue.published_names()]
     examined = judge_claims(sources, [analysis_of(storage, run) for run in context.named_runs(storage, runs)])
@@ -29,3 +32,8 @@ def claims(runs: Sequence[str], form: str | None = None, store: str | None = Non
     else:
         terminal.render(claim_table(examined), context.stdout_console())
     return 0
+
+
+def _is_experiment(run: RunSummary) -> bool:
+    """Whether it has figures of contenders. No claim is about comparisons of commands or servers."""
+    return run.trials > 0 and run.experiment not in ("vs", "load-vs")

@@ -146,13 +146,16 @@ def verdict(
     return TableCell(verdict_text(comparison, metric, margin), KINDS.get(comparison.verdict, "number"))
 
 
-def distance(comparison: Comparison | None, metric: Metric, margin: float) -> TableCell:
-    """How far a contender is from the baseline, in words: `2.5× slower (2.2–4.1)`, `too close to call`."""
+def distance(
+    comparison: Comparison | None, metric: Metric, margin: float, *, is_least: bool = False
+) -> TableCell:
+    """How far a contender is from the baseline, in words: `2.5× slower (2.2–4.1)`, `too close to call`.
+    `is_least`: the better of the two is still warming up, and will be further ahead."""
     word = verdict(comparison, metric, margin)
     if comparison is None or undecided(comparison):
         return replace(word, kind="text" if word.kind == "number" else word.kind)
     above_1 = comparison.ratio if comparison.ratio.estimate > 1 else comparison.ratio.inverse
     size, ends = units.excess(above_1)
     is_much = word.text == "more" and not units.is_small_excess(above_1)
-    text = f"{size.replace(' times', '×')} {'as much' if is_much else word.text}"
+    text = f"{'at least ' * is_least}{size.replace(' times', '×')} {'as much' if is_much else word.text}"
     return TableCell(f"{text} ({ends})" if ends else text, word.kind)

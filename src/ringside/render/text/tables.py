@@ -65,7 +65,8 @@ def first_table(analysis: RunAnalysis, point: Point | None) -> TableData:
         figure, _, ends = whole.text.partition(" (")
         title = cells.name(analysis, name) + (f" ({kind})" if kind != first_kind else "")
         comparison = analysis.comparison(headline, name, baseline, point)
-        against = cells.distance(comparison, headline, margin)
+        is_least = not ranking.cold.isdisjoint((name, baseline))
+        against = cells.distance(comparison, headline, margin, is_least=is_least)
         if not (has_figure := headline.name in cell.metrics):
             reason = cell.reason.removeprefix(f"{whole.text}: ") or "no trial reported it"
             against = cells.text(one_line(reason))
