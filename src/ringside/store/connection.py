@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shlex
@@ -261,6 +262,44 @@ class Database:
             ) from error
         self._file = identity(self.path)
         return file is not None
+
+
+class AdvisoryLock:
+    """A lock that PostgreSQL grants to one connection at a time, with the methods of a `FileLock`. It ends
+    with the connection. `acquire` and `is_taken` are called within a transaction."""
+
+    def __init__(self, database: Database, name: str) -> None:
+        self._database = database
+        # 64 bits with a sign.
+        self._key = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], signed=True)
+        self._connection: Any = None
+
+    def acquire(self, _patience_s: float = 0.0) -> bool:
+        """Take the lock; whether it was free."""
+        query = "SELECT pg_try_advisory_lock(?) AS is_ours"
+        (row,) = self._database.execute(query, (self._key,))
+        self._connection = self._database.connection if row["is_ours"] else None
+        return bool(row["is_ours"])
+
+    def is_lost(self) -> bool:
+        """Whether nothing is locked, or the connection that had the lock was lost."""
+        return self._connection is not self._database.connection
+
+    def is_taken(self) -> bool:
+        """Whether some connection has the lock."""
+        # The upper and the lower half of the key.
+        query = (
+            "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1 "
+            "AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) "
+            "AND (classid::bigint << 32 | objid::bigint) = ?"
+        )
+        return bool([*self._database.execute(query, (self._key,))])
+
+    def release(self, *, removes: bool = False) -> None:
+        """Release the lock, if held; a lost connection has lost it."""
+        with suppress(StoreError), self._database.transaction():
+            if not self.is_lost():
+                self._database.execute("SELECT pg_advisory_unlock(?)", (self._key,))
 
 
 def creation(kind: str) -> list[str]:

@@ -9,7 +9,7 @@ import json
 import re
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import chain, count
@@ -22,7 +22,7 @@ from ringside.model.design import Cell
 from ringside.model.results import Outcome, Run, RunState, StoredSamples, Trial, Usage
 from ringside.probe.protocol import Sample
 from ringside.store import rows
-from ringside.store.connection import COLUMNS, Database, insertion, placeholders
+from ringside.store.connection import COLUMNS, AdvisoryLock, Database, insertion, placeholders
 from ringside.store.samples import samples_of, samples_text, usage_of
 from ringside.text import one_line
 
@@ -69,8 +69,8 @@ class Store(Database):
 
     def __init__(self, where: str | Path | None, *, create: bool = True, read_only: bool = False) -> None:
         super().__init__(where, create=create, read_only=read_only)
-        # By run: the lock of a file, or the connection to PostgreSQL that has it; None where it was lost.
-        self._held: dict[str, Any] = {}
+        # By the id of a run or suite.
+        self._held: dict[str, FileLock | AdvisoryLock] = {}
 
     def state(self, run_id: str, ended_at: str | None) -> RunState:
         """The state of a run that ended at that time (None: it has not)."""
@@ -297,57 +297,40 @@ class Store(Database):
         """Keep others from adding to a run, or to the suite of that id. Raises UsageError where another
         process already does, StoreError where the database fails."""
         run_id = run if isinstance(run, str) else run.id
-        try:
+        if lock := self._lock(run_id):
             with self.transaction():
-                is_ours = self._take(run_id)
-            if not is_ours:
-                raise _busy(run_id)
+                if not self._acquire(lock):
+                    raise _busy(run_id)
+            self._held[run_id] = lock
+        try:
             yield
         finally:
-            self._give_back(run_id)
+            if held := self._held.pop(run_id, None):
+                held.release(removes=True)
 
     def check_held(self, run_id: str) -> None:
         """Called before a write to a run that this process holds: take the lock again if it was lost with the
         database's connection or with the file. Raises StoreError if another process has it now."""
-        if run_id not in self._held:
-            return
-        held = self._held[run_id]
-        if isinstance(held, FileLock):
-            # The store, too, may have been moved (`follow_file`).
-            is_lost = held.path != self._path(run_id) or held.is_lost()
-        else:
-            is_lost = held is not self.connection
-        if is_lost and not self._take(run_id):
+        held, lock = self._held.get(run_id), self._lock(run_id)
+        if isinstance(held, FileLock) and isinstance(lock, FileLock) and held.path != lock.path:
+            # The store was moved (`follow_file`).
+            held.release(removes=True)
+            held = self._held[run_id] = lock
+        if held and held.is_lost() and not self._acquire(held):
             raise StoreError(
                 f"the lock of run {run_id} was lost, and another process has it: nothing more is written"
             )
 
-    def _take(self, run_id: str) -> bool:
-        """Whether the lock was free, and is now held."""
+    def _lock(self, run_id: str) -> FileLock | AdvisoryLock | None:
         if self.is_postgresql:
-            query = "SELECT pg_try_advisory_lock(?) AS is_ours"
-            (row,) = self.execute(query, (_key(run_id),))
-            self._held[run_id] = self.connection if row["is_ours"] else None
-        elif self.path is None:
-            return True
-        else:
-            if before := self._held.pop(run_id, None):
-                before.release(removes=True)
-            lock = FileLock(self._path(run_id))
-            try:
-                self._held[run_id] = lock if lock.acquire(_HOLD_PATIENCE_S) else None
-            except OSError as error:
-                raise StoreError(f"the lock {lock.path} cannot be made: {error.strerror}") from error
-        return self._held[run_id] is not None
+            return AdvisoryLock(self, run_id)
+        return FileLock(self.path.with_name(f"{self.path.name}-{run_id}.lock")) if self.path else None
 
-    def _give_back(self, run_id: str) -> None:
-        held = self._held.pop(run_id, None)
-        if isinstance(held, FileLock):
-            held.release(removes=True)
-        elif held:
-            # A lost connection has lost the lock.
-            with suppress(StoreError), self.transaction():
-                self.execute("SELECT pg_advisory_unlock(?)", (_key(run_id),))
+    def _acquire(self, lock: FileLock | AdvisoryLock) -> bool:
+        try:
+            return lock.acquire(_HOLD_PATIENCE_S)
+        except OSError as error:
+            raise StoreError(f"the lock {error.filename} cannot be made: {error.strerror}") from error
 
     def refuse_held(self, run_id: str) -> None:
         """Raise UsageError where another process is adding to the run; `hold` does so as well."""
@@ -357,21 +340,11 @@ class Store(Database):
     def is_held(self, run_id: str) -> bool:
         """Whether another process of this machine is adding to the run. Writes nothing: the lock is not made,
         and given back at once. Raises StoreError where the database fails."""
-        if not self.is_postgresql:
-            return self.path is not None and is_locked(self._path(run_id))
-        # The upper and the lower half of the key.
-        query = (
-            "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1 "
-            "AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) "
-            "AND (classid::bigint << 32 | objid::bigint) = ?"
-        )
-        with self.transaction():
-            return bool([*self.execute(query, (_key(run_id),))])
-
-    def _path(self, run_id: str) -> Path:
-        path = self.path
-        assert path is not None
-        return path.with_name(f"{path.name}-{run_id}.lock")
+        lock = self._lock(run_id)
+        if isinstance(lock, AdvisoryLock):
+            with self.transaction():
+                return lock.is_taken()
+        return lock is not None and is_locked(lock.path)
 
 
 def runs_of(store: Store, name: str) -> list[Run]:
@@ -444,11 +417,6 @@ def _members(summaries: Sequence[RunSummary], id: str) -> list[str]:
 def text_hash(text: str) -> str:
     """The hash under which a source text is kept."""
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _key(run_id: str) -> int:
-    """A run's lock in PostgreSQL: 64 bits with a sign."""
-    return int.from_bytes(hashlib.sha256(run_id.encode()).digest()[:8], signed=True)
 
 
 def _busy(run_id: str) -> UsageError:
