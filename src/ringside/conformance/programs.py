@@ -8,8 +8,16 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
 
-from ringside.conformance.common import check_arguments, check_evidence, in_time, side_by_side
-from ringside.conformance.subject import PATIENCE_S, Subject, lines_until, results_of
+from ringside.conformance.subject import (
+    PATIENCE_S,
+    Subject,
+    check_arguments,
+    check_evidence,
+    in_time,
+    lines_until,
+    results_of,
+    side_by_side,
+)
 from ringside.model.design import Level, Point
 from ringside.model.results import Outcome
 from ringside.workloads.base import HOLD, REPEATS
@@ -46,11 +54,6 @@ def check_program(subject: Subject, own: RuleTests = ()) -> None:
 
 def _begins(subject: Subject) -> bool:
     """What must be right before anything else is checked; unknown keys besides."""
-    if not subject.workload.checks.waits:
-        if not _works(subject) or not _holds(subject):
-            return False
-        _unknown_keys(subject)
-        return True
     works, holds, unknown = side_by_side(subject, (_works, _holds, _unknown_keys))
     subject.findings += works or holds or unknown
     return not works and not holds

@@ -16,6 +16,8 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from ringside.errors import StoreError, UsageError
 from ringside.files import FileLock, is_locked
 from ringside.model.design import Cell
@@ -43,6 +45,8 @@ _HOLD_PATIENCE_S = 0.3
 # Trials of a cell whose usage one query reads, some 10 kB each. An analysis goes cell by cell, and a query
 # per trial would be slow.
 _BATCH = 50
+# How many trials a run has besides warm-ups.
+_TRIALS = "(SELECT count(*) FROM trial WHERE run_id = run.id AND block > 0) AS trials"
 # The beginning of an id, such as `20260918-174158-`.
 _STAMP = 16
 
@@ -216,36 +220,19 @@ class Store(Database):
     def summaries(self) -> list[RunSummary]:
         """All runs without their plans, the latest last. A run whose plan cannot be read is one of them."""
         query = (
-            "SELECT id, experiment, started_at, ended_at, plan, trials FROM run LEFT JOIN "
-            "(SELECT run_id, count(*) AS trials FROM trial WHERE block > 0 GROUP BY run_id) AS counts "
-            "ON run_id = id "
-            "ORDER BY started_at, id"
+            f"SELECT id, experiment, started_at, ended_at, plan, {_TRIALS} FROM run ORDER BY started_at, id"
         )
         with self.reading("a run"):
-            return [
-                RunSummary(
-                    id=str(row["id"]),
-                    experiment=str(row["experiment"]),
-                    started_at=str(row["started_at"]),
-                    ended_at=None if row["ended_at"] is None else str(row["ended_at"]),
-                    trials=row["trials"] or 0,
-                    **rows.titles_of(row["plan"]),
-                )
-                for row in self.execute(query)
-            ]
+            found = self.execute(query)
+            return [msgspec.convert(row | rows.titles_of(row["plan"]), RunSummary) for row in found]
 
     def progress(self, run_id: str) -> tuple[int, str | None]:
         """How many trials a run has besides warm-ups, and when it ended. Raises UsageError where there is no
         such run."""
-        query = (
-            "SELECT ended_at, (SELECT count(*) FROM trial WHERE run_id = run.id AND block > 0) AS trials "
-            "FROM run WHERE id = ?"
-        )
         with self.reading("a run"):
-            found = [*self.execute(query, (run_id,))]
-        if not found:
-            raise self._unknown(run_id)
-        return found[0]["trials"], found[0]["ended_at"]
+            for row in self.execute(f"SELECT ended_at, {_TRIALS} FROM run WHERE id = ?", (run_id,)):
+                return row["trials"], row["ended_at"]
+        raise self._unknown(run_id)
 
     def run(self, name: str = "latest") -> Run:
         """The run of that id, or the latest. Raises UsageError when there is none."""

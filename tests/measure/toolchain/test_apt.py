@@ -92,6 +92,7 @@ def test_instructions_are_for_a_system_without_such_a_release(policy: Callable[[
 
 def test_setup_installs_from_that_release(
     workplace: Path,
+    tmp_path: Path,
     add_fake: Add,
     policy: Callable[[str], None],
     monkeypatch: pytest.MonkeyPatch,
@@ -103,30 +104,27 @@ def test_setup_installs_from_that_release(
     ways = 'install = { debian = ["thing", "other"] }\ninstructions = { debian-12 = "look there" }\n'
     text = re.sub(r"executable = .*", 'executable = ["no-such-thing"]', manifest.read_text())
     manifest.write_text(text.replace('"3.11"\n', f'"1.21"\n{ways}'))
-    installed: list[tuple[str, ...]] = []
-
-    def record(log: Path, *words: str) -> bool:
-        assert log == Path(".ringside/setup.log")
-        installed.append(words)
-        return words[0] == "update"
-
-    monkeypatch.setattr(apt, "apt_get", record)
+    apt_get, called = tmp_path / "apt" / "apt-get", tmp_path / "called"
+    apt_get.write_text(f'#!/bin/sh\necho "$@" >> {called}\n[ "$1" = update ] || {{ echo no; exit 1; }}\n')
+    apt_get.chmod(0o755)
     monkeypatch.setattr("ringside.measure.toolchain.apt.time.sleep", lambda seconds: None)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     assert cli.main(["setup", "one"], standalone_mode=False) == 1
     written = capsys.readouterr().err
     assert "with apt-get: other, -t bookworm-backports thing" in written
     assert "other could not be installed: .ringside/setup.log has the output of apt-get\n" in written
-    quiet = ("install", "-y", "-qq", "--no-install-recommends")
-    backport = (*quiet, "-t", "bookworm-backports", "thing")
+    quiet = "install -y -qq --no-install-recommends"
+    other, backport = f"{quiet} other", f"{quiet} -t bookworm-backports thing"
     # Together, and then, since that fails, each by itself, three times.
-    assert installed == [("update", "-qq"), *[(*quiet, "other")] * 4, *[backport] * 3]
+    installed = ["update -qq", *[other] * 4, *[backport] * 3]
+    assert called.read_text().splitlines() == installed
+    assert Path(".ringside/setup.log").read_text() == "no\n" * 7
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     assert cli.main(["setup", "one"], standalone_mode=False) == 1
     written = capsys.readouterr().err
     assert "get them with: sudo apt-get install -y other\n" in written
     assert "get them with: sudo apt-get install -y -t bookworm-backports thing\n" in written
-    assert len(installed) == 8
+    assert called.read_text().splitlines() == installed
 
 
 def test_contenders_of_one_compiler_get_each_its_library(

@@ -54,18 +54,22 @@ def experiments(catalogue: Catalogue, selection: Selection) -> list[Experiment]:
     only, settings = selection.only, selection.settings or {}
     if selection.full and not (suite and suite.full):
         raise UsageError(f"`{selection.name}` has no full form: leave out --full")
+    parts: Sequence[str] = [selection.name]
+    if suite:
+        parts = suite.full if selection.full else suite.experiments
+    members = [_experiment(catalogue, name) for name in parts]
+    for name in catalogue.added():
+        if not any(name in experiment.contenders for experiment in members):
+            workloads = ", ".join(dict.fromkeys(experiment.workload for experiment in members))
+            raise UsageError(f"--with: contender `{name}` takes no part in {workloads}")
     if suite is None:
-        experiment = _experiment(catalogue, selection.name)
-        _check_added(catalogue, [experiment])
+        (experiment,) = members
         if not experiment.contenders and not only:
             raise UsageError(
                 f"`{selection.name}` is a workload: name its contenders with --only or --with, or an "
                 "experiment (`ringside list experiments`)"
             )
         return [_changed(experiment, only, settings, selection)]
-    parts = suite.full if selection.full else suite.experiments
-    members = [_experiment(catalogue, name) for name in parts]
-    _check_added(catalogue, members)
     listed = {contender for experiment in members for contender in experiment.contenders}
     chosen = [_chosen(catalogue, experiment, only, listed) for experiment in members]
     known = [{factor.name for factor in find_workload(each.workload).factors} for each in members]
@@ -88,14 +92,6 @@ def _experiment(catalogue: Catalogue, name: str) -> Experiment:
     experiment = catalogue.experiment(name)
     contenders = dict.fromkeys([*experiment.contenders, *catalogue.added(experiment.workload)])
     return replace(experiment, contenders=tuple(contenders))
-
-
-def _check_added(catalogue: Catalogue, experiments: Sequence[Experiment]) -> None:
-    """Raises UsageError for a contender from outside that no experiment has a use for."""
-    for name in catalogue.added():
-        if not any(name in experiment.contenders for experiment in experiments):
-            workloads = ", ".join(dict.fromkeys(experiment.workload for experiment in experiments))
-            raise UsageError(f"--with: contender `{name}` takes no part in {workloads}")
 
 
 def _changed(

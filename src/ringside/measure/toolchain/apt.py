@@ -80,7 +80,7 @@ def install_missing(
     log = toolchain.builds.parent / LOG
     log.parent.mkdir(parents=True, exist_ok=True)
     if not toolchain.has_package_lists:
-        _retry(log, "update", "-qq")
+        apt_get(log, "update", "-qq", tries=_TRIES)
         toolchain.has_package_lists = True
     # Newer lists may have versions that are new enough.
     packages = packages_for(missing)
@@ -88,7 +88,7 @@ def install_missing(
     if not all(apt_get(log, *install, *command.split()) for command in commands(packages)):
         for package in packages:
             # One by one: a package that this system lacks must not keep the others out.
-            if not _retry(log, *install, *commands([package])[0].split()):
+            if not apt_get(log, *install, *commands([package])[0].split(), tries=_TRIES):
                 say(f"{package.name} could not be installed: {log} has the output of apt-get")
     toolchain.forget_receipts()
 
@@ -110,25 +110,21 @@ def commands(packages: Sequence[Package]) -> list[str]:
     ]
 
 
-def apt_get(log: Path, *words: str) -> bool:
-    """Whether apt-get did it; what it prints is added to the log."""
+def apt_get(log: Path, *words: str, tries: int = 1) -> bool:
+    """Whether apt-get succeeded in one of so many tries; its output is added to the log."""
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    with log.open("ab") as output:
-        done = subprocess.run(
-            ["apt-get", *words],
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            env=environment,
-            check=False,
-        )
-    return done.returncode == 0
-
-
-def _retry(log: Path, *words: str) -> bool:
-    for attempt in range(_TRIES):
-        if apt_get(log, *words):
-            return True
-        if attempt + 1 < _TRIES:
+    for attempt in range(tries):
+        if attempt:
             time.sleep(_PAUSE_S)
+        with log.open("ab") as output:
+            done = subprocess.run(
+                ["apt-get", *words],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env=environment,
+                check=False,
+            )
+        if done.returncode == 0:
+            return True
     return False

@@ -12,10 +12,9 @@ import time
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
-from ringside.conformance.common import in_time
 from ringside.conformance.http import GRAIN_S, NONSENSE, Client, check_paths, curl
 from ringside.conformance.servers import Kind, Server, reset_at_close, running
-from ringside.conformance.subject import PATIENCE_S, PORT, Subject, alive_in_session, by_hand
+from ringside.conformance.subject import PATIENCE_S, PORT, Subject, alive_in_session, by_hand, in_time
 from ringside.workloads.feed.workload import FEED
 
 _MODULE = "ringside.workloads.feed.check"
