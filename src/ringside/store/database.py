@@ -219,11 +219,9 @@ class Store(Database):
 
     def summaries(self) -> list[RunSummary]:
         """All runs without their plans, the latest last. A run whose plan cannot be read is one of them."""
-        query = (
-            f"SELECT id, experiment, started_at, ended_at, plan, {_TRIALS} FROM run ORDER BY started_at, id"
-        )
+        query = f"SELECT id, experiment, started_at, ended_at, plan, {_TRIALS} FROM run"
         with self.reading("a run"):
-            found = self.execute(query)
+            found = self.execute(f"{query} ORDER BY started_at, id")
             return [msgspec.convert(row | rows.titles_of(row["plan"]), RunSummary) for row in found]
 
     def progress(self, run_id: str) -> tuple[int, str | None]:
