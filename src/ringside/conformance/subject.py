@@ -66,7 +66,7 @@ _WALL_S = 60.0
 # How long a server is watched before its load: nothing is measured here.
 _IDLE_S = 0.1
 _SHOWN = 300
-# A quick check tries so many invalid inputs.
+# A quick check tries this many invalid inputs.
 _QUICK = 4
 _AT_ONE_TIME = 4
 # What the details of the probe contain where a rule of its own is broken: a bad line is quoted.

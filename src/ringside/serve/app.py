@@ -231,8 +231,7 @@ def _html(template: str, **values: Any) -> Response:
 
 
 class Guard:
-    """Answers GET and HEAD for the hosts that are ours, refuses everything else before any page is made, and
-    adds the headers that every answer has.
+    """Answers only GET and HEAD, and only for our own hosts; adds the headers that every answer has.
 
     A page of any site can make a browser send requests to this machine. With a name that resolves to this
     machine it could even read the answers (DNS rebinding)."""
