@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 
 from ringside.model.results import Interval
 from ringside.stats import scaling
-from ringside.stats.scaling import Fit, exponent, non_negative_least_squares, scalability, slope_over_blocks
+from ringside.stats.scaling import (
+    Fit,
+    Scalability,
+    exponent,
+    non_negative_least_squares,
+    scalability,
+    slope_over_blocks,
+)
 
 
 def seconds(cores: int, single: float, contention: float, coherency: float) -> float:
@@ -31,11 +38,16 @@ def planted(
     }
 
 
+def law_of(blocks: Mapping[int, Mapping[int, float]]) -> Scalability:
+    law = scalability(blocks)
+    assert law is not None
+    return law
+
+
 @settings(max_examples=40, deadline=None)
 @given(st.floats(0.001, 1000), st.floats(0, 0.5), st.floats(0, 0.01))
 def test_parameters_without_noise_are_recovered(single: float, contention: float, coherency: float) -> None:
-    law = scalability(planted(single, contention, coherency, noise=0, blocks=1))
-    assert law is not None
+    law = law_of(planted(single, contention, coherency, noise=0, blocks=1))
     assert law.contention.estimate == pytest.approx(contention, abs=1e-6)
     assert law.coherency.estimate == pytest.approx(coherency, abs=1e-7)
     assert (law.contention.low, law.contention.high, law.contention.n) == (None, None, 1)
@@ -50,15 +62,13 @@ def test_the_medians_over_blocks_are_fitted() -> None:
     blocks = planted(2, 0.1, 0.001, noise=0, blocks=5)
     blocks[2] = dict.fromkeys(blocks[2], 100.0)
     blocks[4] = dict.fromkeys(blocks[4], 0.001)
-    law = scalability(blocks)
-    assert law is not None
+    law = law_of(blocks)
     assert law.contention.estimate == pytest.approx(0.1)
 
 
 def test_errors_count_as_ratios() -> None:
     blocks = {1: {1: 1.0, 2: 0.6, 4: 0.4, 8: 0.3, 16: 0.28}}
-    law = scalability(blocks)
-    assert law is not None
+    law = law_of(blocks)
     # The weighted least squares by numpy, unconstrained, since no parameter is negative here.
     p = np.array([1.0, 2, 4, 8, 16])
     inverse = p * np.array(list(blocks[1].values()))
@@ -94,8 +104,7 @@ def test_least_squares_without_negative_parameters(
 def test_intervals_cover_the_planted_parameters() -> None:
     contention = best = 0
     for seed in range(20):
-        law = scalability(planted(10, 0.05, 0.002, noise=0.05, blocks=12, seed=seed))
-        assert law is not None
+        law = law_of(planted(10, 0.05, 0.002, noise=0.05, blocks=12, seed=seed))
         assert law.contention.n == 12
         contention += covers(law.contention, 0.05)
         best += covers(law.best, Fit(0.05, 0.002).best_cores)
@@ -114,8 +123,7 @@ def test_intervals_are_the_middle_95_percent_of_the_resampled_fits(monkeypatch: 
     # Of 400, ten lie outside at each end.
     fits = [Fit(0.001 * i, 0.01 / (1 + i)) for i in range(400)]
     monkeypatch.setattr(scaling, "_resampled_fits", lambda blocks: random.Random(1).sample(fits, 400))
-    law = scalability(planted(10, 0.2, 0.0005, noise=0, blocks=6))
-    assert law is not None
+    law = law_of(planted(10, 0.2, 0.0005, noise=0, blocks=6))
     assert law.contention.estimate == pytest.approx(0.2)
     assert (law.contention.low, law.contention.high) == pytest.approx((0.01, 0.389))
     assert (law.coherency.low, law.coherency.high) == pytest.approx((0.01 / 390, 0.01 / 11))
@@ -123,18 +131,15 @@ def test_intervals_are_the_middle_95_percent_of_the_resampled_fits(monkeypatch: 
     best = sorted(fit.best_cores for fit in fits)
     assert (law.best.low, law.best.high) == pytest.approx((best[10], best[389]))
     # The estimate always lies in its interval.
-    law = scalability(planted(10, 0.45, 0.001, noise=0, blocks=6))
-    assert law is not None
+    law = law_of(planted(10, 0.45, 0.001, noise=0, blocks=6))
     assert law.contention.high == law.contention.estimate == pytest.approx(0.45)
-    law = scalability(planted(10, 0.001, 0.05, noise=0, blocks=6))
-    assert law is not None
+    law = law_of(planted(10, 0.001, 0.05, noise=0, blocks=6))
     assert law.contention.low == law.contention.estimate == pytest.approx(0.001)
 
 
 def test_intervals_need_six_blocks() -> None:
     for blocks in (5, 6):
-        law = scalability(planted(10, 0.05, 0.002, noise=0.05, blocks=blocks))
-        assert law is not None
+        law = law_of(planted(10, 0.05, 0.002, noise=0.05, blocks=blocks))
         for interval in (law.contention, law.coherency, law.best):
             assert (interval.low is None, interval.high is None) == (blocks == 5, blocks == 5)
             assert interval.n == blocks
@@ -147,8 +152,7 @@ def test_resamples_without_enough_numbers_of_cores_are_left_out() -> None:
         block: levels if block == 1 else {cores: levels[cores] for cores in (1, 2)}
         for block, levels in complete.items()
     }
-    law = scalability(blocks)
-    assert law is not None
+    law = law_of(blocks)
     assert law.contention.low is not None
     assert law.levels == (1, 2, 4, 8, 16, 32)
     assert scalability(blocks) == law

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from ringside.model.design import Level
-from ringside.model.results import Trial
+from ringside.model.results import Timeline, Trial
 from ringside.probe.protocol import (
     LatencySummary,
     LoadMessage,
@@ -119,8 +119,7 @@ def test_when_memory_and_cpu_settle() -> None:
 
 
 def test_time_line_of_a_whole_trial() -> None:
-    line = FEED.timeline_of(measured(connections=1000, seconds=10))
-    assert line
+    line = timeline(measured(connections=1000, seconds=10))
     assert (line.block, line.marker_s, line.edges[0], line.edges[1]) == (1, 1.0, 0.0, 0.1)
     assert line.edges[-1] == pytest.approx(11.0)
     # A thousand chunks a second at 60 us each, by two threads of the same name.
@@ -146,6 +145,12 @@ def timeline_trial(threads: list[ThreadUse], samples: list[Sample], **load_chang
     return ok_trial(FEED, {"report": report, "loads": (load,), "samples": tuple(samples)}, connections=500)
 
 
+def timeline(trial: Trial) -> Timeline:
+    line = FEED.timeline_of(trial)
+    assert line
+    return line
+
+
 def test_cpu_over_time_by_thread() -> None:
     """Seven threads, of which the six busiest have names; the first ends in the middle."""
     threads = [ThreadUse(tid, "w", 100) for tid in range(1, 8)]
@@ -155,8 +160,7 @@ def test_cpu_over_time_by_thread() -> None:
         at(8.0, 7000, None),
         at(11.0, 9000, {tid: 1000 * tid for tid in range(2, 8)}),
     ]
-    line = FEED.timeline_of(timeline_trial(threads, samples))
-    assert line
+    line = timeline(timeline_trial(threads, samples))
     assert list(line.cpu) == ["w", "w 2", "w 3", "w 4", "w 5", "w 6", OTHER_THREADS]
     first, last = (
         {name: cores[place] for name, cores in line.cpu.items()} for place in (0, len(line.edges) - 2)
@@ -172,8 +176,7 @@ def test_cpu_over_time_by_thread() -> None:
 
 def test_a_thread_that_a_sample_lacks_has_used_nothing_more() -> None:
     samples = [at(0.0, 0, {1: 0}), at(4.0, 2000, {1: 2000}), at(8.0, 2000, {}), at(11.0, 2000, {1: 2000})]
-    line = FEED.timeline_of(timeline_trial([ThreadUse(1, "w", 9)], samples))
-    assert line
+    line = timeline(timeline_trial([ThreadUse(1, "w", 9)], samples))
     assert line.cpu["w"][0] == pytest.approx(0.5)
     assert line.cpu["w"][-1] == 0.0
 
@@ -181,8 +184,7 @@ def test_a_thread_that_a_sample_lacks_has_used_nothing_more() -> None:
 def test_threads_named_like_the_others_keep_their_own_area() -> None:
     samples = [at(0.0, 0, {1: 0}), at(11.0, 11_000, {1: 5500})]
     threads = [ThreadUse(1, OTHER_THREADS, 9), *(ThreadUse(tid, "", 1) for tid in range(2, 9))]
-    line = FEED.timeline_of(timeline_trial(threads, samples))
-    assert line
+    line = timeline(timeline_trial(threads, samples))
     assert list(line.cpu) == [f"{OTHER_THREADS} 2", "?", "? 2", "? 3", "? 4", "? 5", OTHER_THREADS]
     assert line.cpu[f"{OTHER_THREADS} 2"][0] == pytest.approx(0.5)
     assert line.cpu[OTHER_THREADS][0] == pytest.approx(0.5)
@@ -191,8 +193,7 @@ def test_threads_named_like_the_others_keep_their_own_area() -> None:
 def test_memory_before_the_load_stands_at_its_beginning() -> None:
     samples = [at(-2.0, 0, None, 5), at(-1.0, 0, None, 7), at(1.0, 0, None), at(2.0, 0, None, 11)]
     later = at(12.0, 0, None, 13)
-    line = FEED.timeline_of(timeline_trial([], [*samples, later]))
-    assert line
+    line = timeline(timeline_trial([], [*samples, later]))
     assert (line.pss_bytes.times, line.pss_bytes.values) == ((0.0, 2.0), (7.0, 11.0))
     assert line.cpu == {}
     assert line.kernel_bytes.values == ()
@@ -204,8 +205,7 @@ def test_latest_chunks_of_each_second() -> None:
         SecondOfLoad(1.0, open=500),
         SecondOfLoad(20.0, max_ns=7),
     )
-    line = FEED.timeline_of(timeline_trial([], [at(1.0, 0, None)], series=series))
-    assert line
+    line = timeline(timeline_trial([], [at(1.0, 0, None)], series=series))
     assert (line.latest_s.times, line.latest_s.values) == ((1.0, 2.0), (0.005, 0.0))
     assert (line.open.times, line.open.values) == ((0.0, 1.0, 2.0), (0.0, 250.0, 500.0))
     assert line.marker_s == 0.5

@@ -74,6 +74,16 @@ def begin(workplace: Path, add_fake: Add, add_experiment: Add) -> Callable[..., 
 Begin = Callable[..., tuple[Ring, Store]]
 
 
+def analysed(store: Store) -> RunAnalysis:
+    run = store.run()
+    return RunAnalysis(run, store.trials(run))
+
+
+def figures(of: RunAnalysis, name: str) -> dict[str, float]:
+    (cell,) = [each for cell, each in of.cells.items() if cell.contender == name]
+    return {metric: value.estimate for metric, value in cell.metrics.items()}
+
+
 @pytest.mark.parametrize(
     ("times_ms", "number"),
     [
@@ -120,37 +130,30 @@ def test_fast_and_slow_programs_are_measured_for_equal_time(begin: Begin) -> Non
 def test_a_program_that_compiles_meanwhile_is_not_measured_cold(begin: Begin) -> None:
     executor, store = begin(Ring(), "fast", "compiles")
     assert executor.times("compiles") == [1, 1, 10, 10, 10]
-    analysis = RunAnalysis(store.run(), store.trials(store.run()))
-    figures = {cell.contender: each.metrics["hop_ns"].estimate for cell, each in analysis.cells.items()}
-    assert figures["compiles"] == pytest.approx(20 * MS / 20, rel=0.01)
+    assert figures(analysed(store), "compiles")["hop_ns"] == pytest.approx(20 * MS / 20, rel=0.01)
 
 
 def test_the_headline_is_the_steady_state_and_the_cold_start_is_shown_beside_it(begin: Begin) -> None:
     _, store = begin(Ring(), "fast", "warms-up")
-    analysis = RunAnalysis(store.run(), store.trials(store.run()))
-    figures = {
-        cell.contender: {name: value.estimate for name, value in each.metrics.items()}
-        for cell, each in analysis.cells.items()
-    }
-    assert figures["warms-up"]["hop_ns"] == pytest.approx(2 * MS / 20, rel=0.01)
-    assert figures["warms-up"]["first_over_steady"] == pytest.approx(150, rel=0.01)
-    assert figures["warms-up"]["first_answer_s"] == pytest.approx(0.320)
-    assert figures["warms-up"]["steady_after_s"] == pytest.approx(0.320 + 4 * 0.060 + 0.002, rel=0.01)
-    assert figures["fast"]["steady_after_s"] == figures["fast"]["first_answer_s"]
+    analysis = analysed(store)
+    cold, fast = figures(analysis, "warms-up"), figures(analysis, "fast")
+    assert cold["hop_ns"] == pytest.approx(2 * MS / 20, rel=0.01)
+    assert cold["first_over_steady"] == pytest.approx(150, rel=0.01)
+    assert cold["first_answer_s"] == pytest.approx(0.320)
+    assert cold["steady_after_s"] == pytest.approx(0.320 + 4 * 0.060 + 0.002, rel=0.01)
+    assert fast["steady_after_s"] == fast["first_answer_s"]
     assert shown(analysis) == "; at least 100 ms of work: 60 to 1,199 repeats"
 
 
 def test_of_work_that_is_too_short_for_the_least_time_the_heading_says_so(begin: Begin) -> None:
     _, store = begin(Ring(), "tiny", "slow")
-    analysis = RunAnalysis(store.run(), store.trials(store.run()))
-    assert shown(analysis) == "; at least 100 ms of work: 6 to 3,000 repeats"
+    assert shown(analysed(store)) == "; at least 100 ms of work: 6 to 3,000 repeats"
 
 
 def test_a_program_without_the_capability_does_its_work_once(begin: Begin) -> None:
     executor, store = begin(Ring(), "fast", "slow", unable="fast")
     assert executor.times("fast") == [1, 1, 1]  # the warm-up, two blocks
-    analysis = RunAnalysis(store.run(), store.trials(store.run()))
-    assert shown(analysis) == "; at least 100 ms of work: 1 to 6 repeats"
+    assert shown(analysed(store)) == "; at least 100 ms of work: 1 to 6 repeats"
 
 
 def test_an_experiment_says_how_long_or_how_often(begin: Begin) -> None:

@@ -4,7 +4,7 @@ import dataclasses
 import math
 import random
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -13,7 +13,6 @@ from ringside.measure.runs.loop import BlockProgress, StoppingRule, rule_of
 from ringside.model.design import Cell, Experiment, Point
 from ringside.model.results import Outcome, Trial
 from ringside.stats.sequential import FIRST_LOOK
-from ringside.workloads.base import Measurement
 from ringside.workloads.ring.workload import RING
 from tests.support.points import point
 
@@ -36,14 +35,8 @@ class Clock:
 class Blocks:
     """Gives a progress the trials that are added here, block by block."""
 
-    def __init__(
-        self,
-        rule: StoppingRule,
-        experiment: Experiment = EXPERIMENT,
-        measurement: Measurement = RING,
-        points: Sequence[Point] = POINTS,
-    ) -> None:
-        self.progress = BlockProgress(rule, experiment, measurement, points)
+    def __init__(self, rule: StoppingRule, experiment: Experiment = EXPERIMENT) -> None:
+        self.progress = BlockProgress(rule, experiment, RING, POINTS)
         self.is_needed = self.progress.is_needed
         self._trials: dict[int, list[Trial]] = {}
 
@@ -57,38 +50,26 @@ class Blocks:
         return self.progress.is_reached
 
 
-def deciding(
-    names: str = "ab", measurement: Measurement = RING, points: Sequence[Point] = POINTS, **changes: Any
-) -> Blocks:
-    """The progress of a run of up to 40 blocks that ends once all is decided."""
+def deciding(names: str = "ab", least: int = 1, **changes: Any) -> Blocks:
+    """The progress of a run of `least` to 40 blocks that ends once all is decided."""
     of = dataclasses.replace(EXPERIMENT, contenders=tuple(names), blocks=40, until_decided=True, **changes)
-    return Blocks(rule_of(of), of, measurement, points)
+    return Blocks(dataclasses.replace(rule_of(of), min_blocks=least), of)
 
 
-def relays(of: Blocks, blocks: Sequence[int], ratios: Mapping[str, float], noise: float) -> None:
-    """Trials of these blocks at all points whose relay takes so many seconds, with so much noise; the same
-    trial has the same noise in every call."""
-    for block in blocks:
+EVEN = {"a": 1.0, "b": 1.0}
+
+
+def relays(
+    of: Blocks, blocks: int, ratios: Mapping[str, float], noise: float, noisy_point: Point | None = None
+) -> None:
+    """Trials of so many blocks at all points whose relay takes so many seconds, with so much noise, or with
+    noise at one point only."""
+    for block in range(1, blocks + 1):
         for at in POINTS:
             for name, ratio in ratios.items():
                 gauss = random.Random(f"{block} {at} {name}").gauss(0, noise)
-                of.add(trial(block, name, at, 1e9 * ratio * math.exp(gauss)))
-
-
-def ends_after(of: Blocks, most: int = 40) -> int:
-    """The number of blocks after which a run is told to end."""
-    return next(blocks for blocks in range(most + 1) if of.is_reached(blocks))
-
-
-def fill(of: Blocks, blocks: int, noise: float, noisy_point: Point | None = None, names: str = "ab") -> None:
-    """Trials of so many blocks whose relay has so much noise; without noise at the other points if one is
-    named."""
-    generator = random.Random(3)
-    for block in range(1, blocks + 1):
-        for at in POINTS:
-            here = noise if noisy_point in (None, at) else 0.0
-            for name in names:
-                of.add(trial(block, name, at, 1e9 * math.exp(generator.gauss(0, here))))
+                factor = math.exp(gauss) if noisy_point in (None, at) else 1.0
+                of.add(trial(block, name, at, 1e9 * ratio * factor))
 
 
 # --- the rule of an experiment ---
@@ -178,17 +159,16 @@ def test_a_wider_margin_is_decided_earlier_and_none_never() -> None:
     ends = []
     for margin in (0.0, 0.05, 0.2):
         of = deciding(margin=margin)
-        relays(of, range(1, 41), {"a": 1.0, "b": 1.001}, noise=0.02)
-        ends.append(ends_after(of))
+        relays(of, 40, {"a": 1.0, "b": 1.001}, noise=0.02)
+        ends.append(next(blocks for blocks in range(41) if of.is_reached(blocks)))
     assert ends[0] == 40
     assert ends[0] > ends[1] > ends[2]
 
 
 @pytest.mark.parametrize("least", [1, 5, 7, 8, 12])
 def test_a_least_number_of_blocks_is_made_of_what_is_decided(least: int) -> None:
-    rule = dataclasses.replace(EXPERIMENT, contenders=("a", "b"), blocks=40, until_decided=True)
-    of = Blocks(dataclasses.replace(rule_of(rule), min_blocks=least), rule)
-    relays(of, range(1, 41), {"a": 1.0, "b": 2.0}, noise=0.02)
+    of = deciding(least=least)
+    relays(of, 40, {"a": 1.0, "b": 2.0}, noise=0.02)
     for blocks in range(max(FIRST_LOOK, least)):
         assert not of.is_reached(blocks)
         assert of.is_needed(Cell("a", POINTS[0]))
@@ -198,9 +178,8 @@ def test_a_least_number_of_blocks_is_made_of_what_is_decided(least: int) -> None
 @pytest.mark.parametrize(("least", "needed"), [(FIRST_LOOK, "ac"), (FIRST_LOOK + 1, "abc")])
 def test_once_the_least_number_is_made_decided_cells_are_dropped(least: int, needed: str) -> None:
     """`b` is decided at the first look, `c` is not."""
-    rule = dataclasses.replace(EXPERIMENT, contenders=tuple("abc"), blocks=40, until_decided=True)
-    of = Blocks(dataclasses.replace(rule_of(rule), min_blocks=least), rule)
-    relays(of, range(1, 8), {"a": 1.0, "b": 2.0, "c": 1.03}, noise=0.05)
+    of = deciding("abc", least)
+    relays(of, 7, {"a": 1.0, "b": 2.0, "c": 1.03}, noise=0.05)
     assert not of.is_reached(FIRST_LOOK)
     assert [name for name in "abc" if of.is_needed(Cell(name, POINTS[0]))] == list(needed)
 
@@ -208,11 +187,11 @@ def test_once_the_least_number_is_made_decided_cells_are_dropped(least: int, nee
 def test_one_comparison_that_is_open_is_enough_to_go_on() -> None:
     for noisy_point in POINTS:
         of = deciding()
-        fill(of, 20, noise=0.2, noisy_point=noisy_point)
+        relays(of, 20, EVEN, noise=0.2, noisy_point=noisy_point)
         assert not any(of.is_reached(blocks) for blocks in range(21))
 
 
 def test_nothing_is_looked_at_without_a_goal() -> None:
     of = Blocks(StoppingRule(500))
-    fill(of, 20, noise=0.0001)
+    relays(of, 20, EVEN, noise=0.0001)
     assert not any(of.is_reached(blocks) for blocks in range(21))

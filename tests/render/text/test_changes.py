@@ -1,4 +1,5 @@
-"""Texts and pictures of what changed between runs."""
+"""Pictures of what changed between runs. Their tables are in tests/golden/tables.txt, their sentences in
+tests/golden/sentences.txt."""
 
 from __future__ import annotations
 
@@ -12,7 +13,6 @@ from ringside.analysis.run_diff import diff
 from ringside.model.results import Interval
 from ringside.probe.protocol import TrialOutcome
 from ringside.render.plots.lines import history_chart
-from ringside.render.text import changes
 from tests.support.analyses import HOP, HOST, analysis, point, scaled, with_figures
 
 P = point(nodes=10)
@@ -38,29 +38,17 @@ COMPARED = [
 ]
 
 
-def test_two_runs_in_a_sentence() -> None:
-    """Their tables are in tests/golden/tables.txt, as those of a history."""
-    assert [changes.diff_answer(both).text for both in COMPARED] == [
-        "From run-1 to run-2 go is slower in time per hop, 1.50 (1.43–1.58) times",
-        "No change is shown from run-1 to run-2 (2 too close to call)",
-        "No change is shown from run-1 to run-2 (2 no verdict possible)",
-    ]
-
-
-def test_what_changed_about_contenders() -> None:
-    now = run_of(200.0).contenders
-    changed = {
-        "erlang": dataclasses.replace(now["erlang"], version="28", files={"x": "y"}),
-        "go": dataclasses.replace(now["go"], version=None, files={"x": "y"}),
-    }
-    both = diff(run_of(200.0), later(run_of(200.0), contenders=changed))
-    assert changes.contender_changes(both) == [
-        "erlang: 1.2.3 before, 28 after.",
-        "erlang: its sources have changed.",
-        "go: 1.2.3 before, not here after.",
-        "go: its sources have changed.",
-    ]
-    assert changes.contender_changes(diff(run_of(200.0), later(run_of(200.0)))) == []
+NOW = run_of(200.0).contenders
+CHANGED = diff(
+    run_of(200.0),
+    later(
+        run_of(200.0),
+        contenders={
+            "erlang": dataclasses.replace(NOW["erlang"], version="28", files={"x": "y"}),
+            "go": dataclasses.replace(NOW["go"], version=None, files={"x": "y"}),
+        },
+    ),
+)
 
 
 def runs(

@@ -11,7 +11,9 @@ from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Metric, Unit
 from ringside.model.results import Comparison, Interval, LookVerdict, Obstacle, Verdict
 from ringside.render.text.answers import comparison_sentence, pair_sentence
+from ringside.render.text.changes import contender_changes, diff_answer
 from ringside.render.text.words import verdict_word
+from tests.render.text.test_changes import CHANGED, COMPARED
 from tests.support import TESTS
 from tests.support.analyses import CPU, HOP, MEMORY, RATE, analysis, point, scaled
 
@@ -68,6 +70,9 @@ def golden() -> str:
     for run in at_one_point():
         pair = pair_sentence(run, HOP, "go", "erlang", P)
         made.append(f"{pair.text} ({pair.kind})")
+    made.append("# Between two runs")
+    made += [diff_answer(both).text for both in COMPARED]
+    made += [*contender_changes(CHANGED), *contender_changes(COMPARED[0])]
     return "\n".join([*made, "# Verdicts in the words of a metric", *words()]) + "\n"
 
 
