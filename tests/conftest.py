@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
@@ -93,6 +94,19 @@ def postgresql() -> Iterator[postgresql_server.Server]:
         pytest.skip(str(missing))
 
 
+@pytest.fixture
+def database(postgresql: postgresql_server.Server) -> Iterator[str]:
+    """The name of an empty database of that server."""
+    with postgresql.database() as name:
+        yield name
+
+
+@pytest.fixture
+def url(postgresql: postgresql_server.Server, database: str) -> str:
+    """That database as a store."""
+    return postgresql.url(database)
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[object]:
     """A Chromium without a window."""
@@ -108,14 +122,11 @@ def store(tmp_path: Path) -> Store:
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+def where(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Where an empty store can be made: with each of the databases."""
-    if request.param == "sqlite":
-        yield str(tmp_path / "deep" / "s.sqlite")
-        return
-    server: postgresql_server.Server = request.getfixturevalue("postgresql")
-    with server.database() as name:
-        yield server.url(name)
+    return str(
+        tmp_path / "deep" / "s.sqlite" if request.param == "sqlite" else request.getfixturevalue("url")
+    )
 
 
 @pytest.fixture
@@ -156,16 +167,34 @@ def add_fake(workplace: Path) -> Callable[..., None]:
 
 @pytest.fixture
 def add_experiment(workplace: Path) -> Callable[..., None]:
-    """Adds an experiment of fakes to the workplace's own catalogue."""
+    """Adds an experiment of fakes to the workplace's own catalogue. `more`: further keys of its factors, and
+    tables."""
 
-    def add(name: str, *contenders: str, blocks: int = 1, more: str = "") -> None:
+    def add(
+        name: str,
+        *contenders: str,
+        blocks: int = 1,
+        workload: str = "ring",
+        factors: str = "nodes = 4\nmessages = 5\n",
+        more: str = "",
+    ) -> None:
         folder = workplace / "experiments"
         folder.mkdir(exist_ok=True)
-        names = ", ".join(f'"{contender}"' for contender in contenders)
-        text = (
-            f'title = "{name}"\nworkload = "ring"\ncontenders = [{names}]\nblocks = {blocks}\n'
-            f"[factors]\nnodes = 4\nmessages = 5\n{more}"
-        )
+        head = f'title = "{name}"\nworkload = "{workload}"\ncontenders = {json.dumps(contenders)}\n'
+        text = f"{head}blocks = {blocks}\n[factors]\n{factors}{more}"
+        (folder / f"{name}.toml").write_text(text, encoding="utf-8")
+
+    return add
+
+
+@pytest.fixture
+def add_suite(workplace: Path) -> Callable[..., None]:
+    """Adds a suite to the workplace's own catalogue."""
+
+    def add(name: str, *parts: str, more: str = "") -> None:
+        folder = workplace / "experiments"
+        folder.mkdir(exist_ok=True)
+        text = f'title = "{name.capitalize()}"\nparts = {json.dumps(parts)}\n{more}'
         (folder / f"{name}.toml").write_text(text, encoding="utf-8")
 
     return add

@@ -16,7 +16,7 @@ from ringside.cli import context
 from ringside.errors import CatalogueError
 from tests.support.cases import cases
 from tests.support.command_line import in_process
-from tests.support.fake_contenders import Add
+from tests.support.fake_contenders import Add, edit, manifest_of
 
 FILES = [file for _, file in keys.FILES]
 
@@ -110,8 +110,7 @@ def test_a_broken_manifest_disables_only_itself(workplace: Path, add_fake: Add, 
     add_fake("two")
     add_fake("torn")
     add_experiment("trio", "one", "two", "torn")
-    manifest = workplace / "contenders" / "torn" / "contender.toml"
-    manifest.write_text(manifest.read_text().replace("[workload.ring]", "[workload.rings]"))
+    edit(manifest_of(workplace, "torn"), ("[workload.ring]", "[workload.rings]"))
     reason = r"torn/contender\.toml:\d+: there is no workload `rings`; did you mean ring\?"
     for words, status in ((["list", "contenders"], 0), (["doctor"], 1)):
         done = in_process(*words, status=status, COLUMNS="250")

@@ -197,16 +197,16 @@ def test_setup_of_a_contender_that_can_be_had(
     assert "there is no contender `nobody`" in complaint("setup", "nobody")
 
 
-def test_setup_for_an_experiment_builds_what_it_needs(workplace: Path, add_fake: Add) -> None:
+def test_setup_for_an_experiment_builds_what_it_needs(
+    workplace: Path, add_fake: Add, add_experiment: Add, add_suite: Add
+) -> None:
     for name in ("one", "two", "three"):
         add_fake(name)
     (workplace / "contenders" / "broken").mkdir()
     (workplace / "contenders" / "broken" / "contender.toml").write_text('titel = "x"\n')
-    (workplace / "experiments").mkdir()
-    for name, contenders in (("part", ["two", "broken"]), ("other", ["two"])):
-        text = f'title = "T"\nworkload = "ring"\ncontenders = {json.dumps(contenders)}\n'
-        (workplace / "experiments" / f"{name}.toml").write_text(text)
-    (workplace / "experiments" / "all.toml").write_text('title = "T"\nparts = ["part", "other"]\n')
+    add_experiment("part", "two", "broken")
+    add_experiment("other", "two")
+    add_suite("all", "part", "other")
     assert in_process("setup", "--for", "other").stderr == "setup: two is ready\n"
     *ready, broken = in_process("setup", "one", "--for", "all", status=1).stderr.splitlines()
     assert ready == ["setup: one is ready", "setup: two is ready"]

@@ -16,7 +16,7 @@ from click.shell_completion import ShellComplete
 from ringside.cli.main import COMMANDS, cli
 from ringside.probe.process import find_probe
 from tests.support.cases import cases
-from tests.support.command_line import RINGSIDE, in_process, ringside
+from tests.support.command_line import RINGSIDE, captured, in_process, ringside
 
 HEAVY = ("altair", "jinja2", "msgspec", "numpy", "rich", "scipy")
 
@@ -104,15 +104,9 @@ def test_variables_that_are_no_text_are_left_out(workplace: Path) -> None:
 def from_bash(line: str) -> subprocess.CompletedProcess[str]:
     """A line of bash in which `vs` is a short run of it; it has to end in time, and without a traceback."""
     program = shlex.join([*RINGSIDE, "vs", "--runs", "1", "--warmup", "0"])
-    done = subprocess.run(
-        ["bash", "-c", line.replace("vs", program)],
-        capture_output=True,
-        text=True,
-        # Nobody is waited for.
-        env={**os.environ, "RINGSIDE_LOCK": str(Path("lock").absolute())},
-        timeout=300,
-        check=False,
-    )
+    # Nobody is waited for.
+    environment = {**os.environ, "RINGSIDE_LOCK": str(Path("lock").absolute())}
+    done = captured(["bash", "-c", line.replace("vs", program)], env=environment)
     assert "Traceback" not in done.stderr, done.stderr
     return done
 

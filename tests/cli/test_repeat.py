@@ -12,16 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.command_line import in_process
-from tests.support.fake_contenders import Add, add_build
+from tests.support.fake_contenders import Add, add_build, edit, manifest_of
 
 SAID = "this is </script><b>what·[31m I said"
-
-
-def change(workplace: Path, name: str, file: str, before: str, after: str) -> None:
-    path = workplace / "contenders" / name / file
-    text = path.read_text()
-    assert before in text
-    path.write_text(text.replace(before, after))
 
 
 def cells_by_contender() -> dict[str, Any]:
@@ -64,7 +57,7 @@ def test_a_crash_shows_stderr_and_the_command_that_repeats_it(
     # Nothing was stored, and a program that was mended shows it.
     assert len(cells_by_contender()) == 2
     assert cells["bad"]["outcomes"] == {"crashed": 2}
-    change(workplace, "bad", "contender.toml", "how=crashes", "how=good")
+    edit(manifest_of(workplace, "bad"), ("how=crashes", "how=good"))
     mended = in_process("repeat", "latest", "bad")
     assert f"bad has changed since run {run}" in mended.stderr
     assert re.search(r"^bad at .*: ok$", mended.stdout, re.MULTILINE)
@@ -89,7 +82,8 @@ def test_the_command_names_the_point_where_there_are_several(
 def test_a_phase_that_is_missing_has_a_reason(workplace: Path, add_fake: Add, add_experiment: Add) -> None:
     add_fake("good")
     add_fake("typo")
-    change(workplace, "typo", "fake.py", "::phase name=relay", "::phase name=rely")
+    program = workplace / "contenders" / "typo" / "fake.py"
+    edit(program, ("::phase name=relay", "::phase name=rely"))
     add_experiment("pair", "good", "typo")
     done = in_process("run", "pair", status=1)
     reason = "no `::phase name=relay`; the phases reported: `spawn`, `rely`"

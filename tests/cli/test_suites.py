@@ -19,19 +19,19 @@ from ringside.measure.runs.campaign import LocalCampaign
 from ringside.measure.toolchain import apt
 from tests.support.cases import cases
 from tests.support.command_line import in_process
-from tests.support.fake_contenders import Add, add_build
+from tests.support.fake_contenders import Add, add_build, append, manifest_of
 
 Complaint = Callable[..., str]
 
 
 @pytest.fixture
-def suite(workplace: Path, add_fake: Add, add_experiment: Add) -> Path:
+def suite(workplace: Path, add_fake: Add, add_experiment: Add, add_suite: Add) -> Path:
     """A suite of two experiments, with a contender in both and one in the second alone."""
     add_fake("one")
     add_fake("two")
     add_experiment("first", "one")
     add_experiment("second", "one", "two")
-    (workplace / "experiments" / "both.toml").write_text('title = "Both"\nparts = ["first", "second"]\n')
+    add_suite("both", "first", "second")
     return workplace
 
 
@@ -82,7 +82,7 @@ def test_each_part_is_printed_once_and_the_overview_behind_all(suite: Path) -> N
 def test_parts_are_made_ready_one_after_the_other(suite: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first table waits for no build, and no package, of the second part."""
     add_build(suite / "contenders" / "two", "cp", "fake.py", "{build}")
-    manifest = suite / "contenders" / "two" / "contender.toml"
+    manifest = manifest_of(suite, "two")
     missing = re.sub(r"executable = .*", 'executable = ["two-runtime"]', manifest.read_text())
     manifest.write_text(missing.replace('"3.11"\n', '"3.11"\ninstall = { debian = ["two"] }\n'))
     programs = suite / "programs"
@@ -120,14 +120,11 @@ def test_parts_are_made_ready_one_after_the_other(suite: Path, monkeypatch: pyte
 
 
 def test_what_was_measured_is_there_when_a_later_part_has_no_room(
-    suite: Path, monkeypatch: pytest.MonkeyPatch
+    suite: Path, add_experiment: Add, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file = suite / "experiments" / "second.toml"
-    text = file.read_text().replace('"ring"', '"batch"')
-    file.write_text(text.replace("nodes = 4\nmessages = 5\n", "cases = 3\nsize = 2\n"))
+    add_experiment("second", "one", "two", workload="batch", factors="cases = 3\nsize = 2\n")
     for name in ("one", "two"):
-        manifest = suite / "contenders" / name / "contender.toml"
-        manifest.write_text(f"{manifest.read_text()}\n[workload.batch]\ncommand = ['true']\n")
+        append(manifest_of(suite, name), "\n[workload.batch]\ncommand = ['true']\n")
     usage = shutil.disk_usage(suite)
     monkeypatch.setattr(shutil, "disk_usage", lambda folder: usage._replace(free=1))
     done = in_process("run", "both", status=2)
@@ -171,6 +168,7 @@ def test_a_suite_that_was_cut_off_goes_on(suite: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(("text", "line"), cases(__file__, "wrong_use_of_suites"))
-def test_wrong_use_of_suites(suite: Path, complaint: Complaint, text: str, line: str) -> None:
-    (suite / "experiments" / "both.toml").write_text(f'title = "Both"\nparts = ["first"]\n{text}\n')
+@pytest.mark.usefixtures("suite")
+def test_wrong_use_of_suites(add_suite: Add, complaint: Complaint, text: str, line: str) -> None:
+    add_suite("both", "first", more=text)
     assert line in complaint("run", "both")

@@ -18,7 +18,7 @@ import pytest
 from ringside import files
 from ringside.errors import UsageError
 from ringside.measure.runs.loop import BlockLoop
-from tests.support.command_line import RINGSIDE, in_process, ringside
+from tests.support.command_line import RINGSIDE, captured, in_process, ringside
 
 # A busy machine keeps a command waiting for a tenth of a second, which must turn no pair round.
 FAR_APART = ("sleep 0.01", "sleep 0.25")
@@ -358,13 +358,7 @@ def test_a_pipe_is_read_once_and_fed_each_time(how: str, workplace: Path) -> Non
     os.mkfifo("fifo")
     line = "cat in > fifo & vs --input fifo" if how == "fifo" else how
     program = shlex.join([*RINGSIDE, "vs", "-r3", "--json"])
-    done = subprocess.run(
-        ["bash", "-c", f"{line.replace('vs', program)} 'wc -l' 'grep -c line'"],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    done = captured(["bash", "-c", f"{line.replace('vs', program)} 'wc -l' 'grep -c line'"])
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
     assert len(document["times"]) == 6

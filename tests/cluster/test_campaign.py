@@ -19,12 +19,12 @@ from ringside.model.results import REPEATABLE, Outcome, Run, Trial
 from ringside.store import Store
 from ringside.store.plans import Selection
 from tests.support import stored_trials
-from tests.support.fake_cluster import Driver, FakeSession, node, pretend
-from tests.support.fake_contenders import Add
+from tests.support.fake_cluster import Driver, MakeSession, pretend
+from tests.support.fake_cluster import session as session  # a fixture
+from tests.support.fake_contenders import Add, edit, manifest_of
 from tests.support.postgresql import Server
 from tests.support.stored_trials import identities
 
-MakeSession = Callable[..., FakeSession]
 BLOCKS = 6
 NAMES = ("one", "two")
 
@@ -35,16 +35,6 @@ def _experiment(workplace: Path, add_fake: Add, add_experiment: Add, monkeypatch
         add_fake(name)
     add_experiment("pair", *NAMES, blocks=BLOCKS)
     pretend(monkeypatch)
-
-
-@pytest.fixture
-def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MakeSession:
-    """Makes a session with nodes of these names."""
-
-    def make(*names: str, **more: object) -> FakeSession:
-        return FakeSession([node(name) for name in names], tmp_path, monkeypatch, **more)  # type: ignore[arg-type]
-
-    return make
 
 
 @pytest.fixture
@@ -228,8 +218,7 @@ def test_a_machine_that_never_answers_is_left_out(
 ) -> None:
     """In a block, or before the first one, where trials show how often work is repeated."""
     for name in NAMES if repeats else ():
-        manifest = workplace / "contenders" / name / "contender.toml"
-        manifest.write_text(manifest.read_text().replace('"trace"]', '"trace", "repeats"]'))
+        edit(manifest_of(workplace, name), ('"trace"]', '"trace", "repeats"]'))
     monkeypatch.setattr(campaign, "SILENCE_S", -299.8)
     driver = Driver(session("alpha", "beta"), store)
     ask = driver.session.ready

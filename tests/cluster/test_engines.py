@@ -6,7 +6,6 @@ import json
 import os
 import re
 import signal
-import subprocess
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -20,7 +19,7 @@ from ringside.cluster.session import Node, Session, check_reach, choose, connect
 from ringside.errors import ClusterError, UsageError
 from ringside.load import result, target
 from ringside.probe.protocol import LoadPlan, LoadRequest
-from tests.support.command_line import RINGSIDE, load_document, ringside
+from tests.support.command_line import RINGSIDE, captured, load_document, ringside
 from tests.support.loads import load_plan
 from tests.support.odd_server import secure, serving, when_loaded
 from tests.support.ray_cluster import RayCluster, started
@@ -212,14 +211,7 @@ def test_certificates_are_sent_to_the_nodes(
     with serving(secure(certificates)[1]) as port, (certificates / "own.pem").open("rb") as file:
         target = f"https://localhost:{port}/"
         words = from_cluster(where, "--requests", "40", "--cacert", f"/dev/fd/{file.fileno()}", "--json")
-        done = subprocess.run(
-            [*RINGSIDE, "load", target, *words],
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-            pass_fds=[file.fileno()],
-        )
+        done = captured([*RINGSIDE, "load", target, *words], pass_fds=[file.fileno()])
         assert done.returncode == 0, done.stderr
         load = json.loads(done.stdout)
         assert (load["requests"], load["errors"]) == (40, {})

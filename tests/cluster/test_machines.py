@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,8 @@ from ringside.cluster.machines import GroupEngines, Machines
 from ringside.cluster.session import GroupPlacement, Node
 from ringside.errors import ClusterError
 from ringside.probe.process import TRIALS, find_probe
-from tests.support.fake_cluster import FakeSession, node, pretend
-
-MakeSession = Callable[..., FakeSession]
+from tests.support.fake_cluster import FakeSession, MakeSession, node, pretend
+from tests.support.fake_cluster import session as session  # a fixture
 
 
 @pytest.fixture(autouse=True)
@@ -24,14 +22,6 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, seconds in (("WORD_AFTER_S", 0.0), ("OTHERS_AFTER_S", 0.1), ("_POLL_S", 0.01)):
         monkeypatch.setattr(machines, name, seconds)
     pretend(monkeypatch)
-
-
-@pytest.fixture
-def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MakeSession:
-    def make(*nodes: Node, **more: Any) -> FakeSession:
-        return FakeSession(list(nodes), tmp_path, monkeypatch, **more)
-
-    return make
 
 
 def engaging(session: FakeSession, patience_s: float = 60, **more: Any) -> tuple[Machines, list[str]]:
@@ -65,7 +55,7 @@ def test_a_node_that_comes_late_is_engaged(session: MakeSession) -> None:
 
 
 def test_a_cluster_that_does_not_answer(session: MakeSession) -> None:
-    waiting, _ = engaging(session(node("alpha"), is_lost=True))
+    waiting, _ = engaging(session("alpha", is_lost=True))
     with pytest.raises(ClusterError, match="the cluster ray://fake:10001 was lost: it does not answer"):
         waiting.engage()
 
@@ -80,7 +70,7 @@ def test_nodes_without_the_resource_are_used_with_a_word(session: MakeSession) -
 
 
 def test_others_go_on_without_a_node_whose_resource_another_run_has(session: MakeSession) -> None:
-    cluster = session(node("alpha"), node("beta"))
+    cluster = session("alpha", node("beta"))
     # Ray does not start an actor for which there is no resource.
     cluster.silent.add("beta")
     there, said = engaging(cluster)
@@ -94,7 +84,7 @@ def test_others_go_on_without_a_node_whose_resource_another_run_has(session: Mak
 
 
 def test_no_node_whose_resource_is_free(session: MakeSession) -> None:
-    there, said = engaging(session(node("alpha"), node("beta"), silent={"alpha", "beta"}), 0.1)
+    there, said = engaging(session("alpha", node("beta"), silent={"alpha", "beta"}), 0.1)
     said_last = (
         r"no machine of the cluster ray://fake:10001 can measure: alpha: it was busy for 0 s; beta: it"
     )
@@ -104,18 +94,18 @@ def test_no_node_whose_resource_is_free(session: MakeSession) -> None:
 
 
 def test_a_machine_whose_lock_another_process_has(session: MakeSession) -> None:
-    first, _ = engaging(session(node("alpha")))
+    first, _ = engaging(session("alpha"))
     first.engage()
-    second, _ = engaging(session(node("alpha")), 0.1)
+    second, _ = engaging(session("alpha"), 0.1)
     with pytest.raises(ClusterError, match="can measure: alpha: it was busy for"):
         second.engage()
     first.close()
-    third, _ = engaging(session(node("alpha")))
+    third, _ = engaging(session("alpha"))
     assert names(third) == ["alpha"]
 
 
 def test_a_node_that_dies_while_it_is_asked(session: MakeSession) -> None:
-    cluster = session(node("alpha"), node("beta"))
+    cluster = session("alpha", node("beta"))
     there, said = engaging(cluster)
     there.engage()
     cluster.gone.add("beta")
@@ -173,7 +163,7 @@ def test_no_group_of_nodes_is_free(session: MakeSession, reserved: list[Reserved
 def test_a_group_is_not_waited_for_where_nodes_have_gone(
     session: MakeSession, reserved: list[Reserved]
 ) -> None:
-    cluster = session(node("alpha"), node("beta"))
+    cluster = session("alpha", node("beta"))
     there, _ = engaging(cluster, wanted=1)
     there.tick = lambda: cluster.gone.add("beta")
     with pytest.raises(ClusterError, match=r"needs 2 nodes .* and the cluster has 1: alpha"):

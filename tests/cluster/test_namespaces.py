@@ -21,7 +21,7 @@ import pytest
 from ringside.measure.host import LOCK_VARIABLE
 from ringside.model.results import REPEATABLE, Outcome, Trial
 from tests.support import namespaces
-from tests.support.command_line import RINGSIDE
+from tests.support.command_line import RINGSIDE, captured
 from tests.support.processes import is_over
 from tests.support.stored_trials import assert_whole, counted, trials_so_far
 
@@ -152,14 +152,9 @@ def test_the_load_crosses_a_network(cluster: Hosts, workplace: Path) -> None:
     words = ("fib", "--only", "python-sync", "--set", "seconds=1", "--blocks", "1")
     deadline = time.monotonic() + PATIENCE_S
     while True:
-        done = subprocess.run(
-            [*namespaces.inside(cluster.head), *RINGSIDE, "run", *words, "--on", "auto", "--engines", "1"],
-            env={**os.environ, "RAY_ADDRESS": cluster.where},
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE_S,
-            check=False,
-        )
+        command = [*namespaces.inside(cluster.head), *RINGSIDE, "run", *words, "--on", "auto"]
+        environment = {**os.environ, "RAY_ADDRESS": cluster.where}
+        done = captured([*command, "--engines", "1"], env=environment, timeout=PATIENCE_S)
         # The head may not know of a node yet.
         if done.returncode != 2 or time.monotonic() > deadline:
             break

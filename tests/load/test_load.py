@@ -27,7 +27,7 @@ from ringside.cli import context
 from ringside.measure.runs.trials import free_port
 from ringside.render.text.command import command
 from ringside.store.database import single_run
-from tests.support.command_line import RINGSIDE, in_process, load_document
+from tests.support.command_line import RINGSIDE, captured, in_process, load_document
 from tests.support.odd_server import OK, requests, serving, when_loaded
 
 LOAD = [*RINGSIDE, "load"]
@@ -301,10 +301,7 @@ NOWHERE = "http://127.0.0.1:1/"
 
 def in_bash(script: str) -> subprocess.CompletedProcess[str]:
     """A script of bash, in which `$LOAD` is `ringside load`."""
-    environment = {**os.environ, "LOAD": " ".join([*RINGSIDE, "load"])}
-    return subprocess.run(
-        ["bash", "-c", script], capture_output=True, text=True, check=False, env=environment
-    )
+    return captured(["bash", "-c", script], env={**os.environ, "LOAD": " ".join(LOAD)})
 
 
 def test_a_target_where_nobody_listens_ends_the_load_at_once(workplace: Path) -> None:

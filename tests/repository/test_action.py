@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import ROOT
+from tests.support.command_line import captured
 
 EXPERIMENT = """title = "Gate"
 workload = "ring"
@@ -55,14 +56,8 @@ class Job:
             "COMMENTS": str(self.comments),
             "PATH": f"{self.place / 'bin'}:{os.environ['PATH']}",
         }
-        return subprocess.run(
-            [ROOT / "scripts" / "compare_and_comment"],
-            cwd=self.place,
-            env={**os.environ, **names, **environment},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        script = ROOT / "scripts" / "compare_and_comment"
+        return captured([script], cwd=self.place, env={**os.environ, **names, **environment}, timeout=None)
 
 
 @pytest.fixture

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from scripts import tour
+
+from tests.support.command_line import captured
 
 TEXT = tour.TOUR.read_text(encoding="utf-8")
 README = (tour.ROOT / "README.md").read_text(encoding="utf-8")
@@ -48,7 +49,5 @@ def test_a_command_works_as_it_is_written(command: str, tmp_path: Path) -> None:
     words = shlex.split(command.replace("--blocks 7", "--blocks 1"))
     program = str(Path(sys.executable).with_name("ringside"))
     environment = {**os.environ, "RINGSIDE_STORE": str(tmp_path / "store.sqlite")}
-    done = subprocess.run(
-        [program, *words[1:]], cwd=tour.ROOT, env=environment, capture_output=True, text=True, check=False
-    )
+    done = captured([program, *words[1:]], cwd=tour.ROOT, env=environment, timeout=None)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import ROOT
+from tests.support.command_line import captured
 
 pytestmark = pytest.mark.integration
 
@@ -35,9 +36,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_catalogue_travels_in_the_wheel(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     for folder in ("contenders", "experiments", "published"):
-        for file in subprocess.run(
-            ["git", "ls-files", folder], cwd=ROOT, capture_output=True, text=True, check=True
-        ).stdout.splitlines():
+        for file in captured(["git", "ls-files", folder], cwd=ROOT, check=True).stdout.splitlines():
             assert f"ringside/bundled/{file}" in names, file
     for name in ("page.html.j2", "page.css", "page.js"):
         assert f"ringside/render/html/{name}" in names, name
@@ -58,14 +57,8 @@ def test_it_runs_in_an_empty_folder(wheel: Path, tmp_path: Path) -> None:
     empty.mkdir()
     environment = {**os.environ, "RINGSIDE_PROBE": str(Path(sys.executable).parent / "ringside-probe")}
     command = [sys.executable, "-c", program, "run", "showdown-ring", "--only", "python-asyncio,limit"]
-    done = subprocess.run(
-        [*command, "--set", "nodes=5", "--set", "messages=5", "--blocks", "1", "--json"],
-        cwd=empty,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    small = ["--set", "nodes=5", "--set", "messages=5", "--blocks", "1", "--json"]
+    done = captured([*command, *small], cwd=empty, env=environment)
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
     assert all(cell["outcomes"] == {"ok": 1} for cell in document["cells"])

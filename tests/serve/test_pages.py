@@ -248,12 +248,6 @@ def test_a_store_that_disappears_or_is_damaged_is_said_and_comes_back(tmp_path: 
         assert run.id in client.page("/")
 
 
-@pytest.fixture
-def url(postgresql: Server) -> Iterator[str]:
-    with postgresql.database() as name:
-        yield postgresql.url(name)
-
-
 def test_a_server_that_is_lost_is_said_and_comes_back(postgresql: Server, url: str) -> None:
     store = Store(url)
     run = make_run(store, SMALL, blocks=1, ended=False)

@@ -22,17 +22,6 @@ from tests.support.processes import is_over
 from tests.support.stores import begin, trial
 
 
-@pytest.fixture
-def database(postgresql: Server) -> Iterator[str]:
-    with postgresql.database() as name:
-        yield name
-
-
-@pytest.fixture
-def url(postgresql: Server, database: str) -> str:
-    return postgresql.url(database)
-
-
 def test_a_store_of_another_format_is_refused(postgresql: Server, database: str, url: str) -> None:
     Store(url).close()
     postgresql.execute("UPDATE meta SET value = '9999'", database)

@@ -2,55 +2,44 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from typing import Any
 
 import pytest
 
 from ringside.model.design import Cell, Point
-from ringside.model.results import Outcome, Span, Trial
-from ringside.probe.protocol import LoadMessage, Sample, TrialOutcome
+from ringside.model.results import Outcome, Trial
 from ringside.store.rows import hashes_of, run_of, trial_of, trial_values
+from tests.support import stores
 from tests.support.cases import cases
 
-TRIAL = Trial(
-    block=1,
-    position=2,
-    cell=Cell("go", Point((("nodes", 10), ("mode", "token")))),
-    outcome=Outcome.OK,
-    detail="",
-    cpus=(1,),
-    started_at="2026-01-01T00:00:00.000+00:00",
-    report=TrialOutcome("ok", wall_ns=5),
-    phases={"relay": (7, 8), "spawn": (3,)},
-    marks={"spawned": Sample(4, "spawned", pss_bytes=9)},
-    loads=(LoadMessage(step="s", name="n", requests=6),),
-    spans=(Span(1, 500_000_000, 750_000_000),),
-    missing=("x",),
-    memory_limit_bytes=11,
-    input_bytes=12,
-)
+# Samples have a table of their own.
+TRIAL = dataclasses.replace(stores.trial(), samples=())
 ROW: dict[str, Any] = {
     "block": 1,
     "position": 2,
-    "contender": "go",
-    "point": '{"nodes": 10, "mode": "token"}',
+    "contender": "a",
+    "point": '{"nodes": 10, "messages": 3, "mode": "token"}',
     "outcome": "ok",
-    "detail": "",
+    "detail": "exit status 0",
     "started_at": "2026-01-01T00:00:00.000+00:00",
-    "cpus": "[1]",
+    "cpus": "[1,3]",
     "outcome_line": json.dumps(
         {
             "outcome": "ok",
             "wall_ns": 5,
-            "loads": [{"step": "s", "name": "n", "requests": 6}],
+            "result": {"checksum": "21"},
+            "output": {"stdout_bytes": 9, "starting": {":": 6}},
+            "cpus": [{"cpu": 1, "busy_ns": 7, "idle_ns": 2}],
+            "loads": [{"step": "s", "name": "n", "histograms": {"latency": {"count": 1, "p50_ns": 2}}}],
             "spans": [[1, 500_000_000, 750_000_000]],
-            "repeats": {"relay": [7, 8]},
+            "repeats": {"spawn": [3, 1, 2], "alone": [4, 5]},
             "memory_limit_bytes": 11,
             "input_bytes": 12,
         }
     ),
-    "phases": '{"relay": 15, "spawn": 3}',
+    "phases": '{"relay": 7, "spawn": 6, "alone": 9}',
     "marks": '{"spawned": {"t_ns": 4, "mark": "spawned", "pss_bytes": 9}}',
     "missing": '["x"]',
 }

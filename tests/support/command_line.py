@@ -10,6 +10,8 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 from unittest import mock
 
@@ -18,19 +20,19 @@ from ringside.cli import main as cli
 RINGSIDE = [sys.executable, "-m", "ringside.cli.main"]
 
 
+def captured(words: Sequence[str | Path], **options: Any) -> subprocess.CompletedProcess[str]:
+    """A program that has ended, whatever its status, and the text that it printed."""
+    return subprocess.run(
+        words, **{"capture_output": True, "text": True, "timeout": 300, "check": False, **options}
+    )
+
+
 def ringside(
     *words: str, status: int | None = 0, timeout_s: float = 300, **environment: str
 ) -> subprocess.CompletedProcess[str]:
     """What `ringside` with these words printed. It has to end with `status` (None: any), and without a
     traceback."""
-    done = subprocess.run(
-        [*RINGSIDE, *words],
-        capture_output=True,
-        text=True,
-        env={**os.environ, **environment},
-        timeout=timeout_s,
-        check=False,
-    )
+    done = captured([*RINGSIDE, *words], env={**os.environ, **environment}, timeout=timeout_s)
     assert status is None or done.returncode == status, done
     assert "Traceback" not in done.stderr, done.stderr
     return done

@@ -118,6 +118,20 @@ class FakeSession(Session):
             raise self.lost(ConnectionError("it does not answer"))
 
 
+MakeSession = Callable[..., FakeSession]
+
+
+@pytest.fixture
+def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MakeSession:
+    """Makes a session with these nodes, or with nodes of these names."""
+
+    def make(*nodes: Node | str, **more: Any) -> FakeSession:
+        there = [node(each) if isinstance(each, str) else each for each in nodes]
+        return FakeSession(there, tmp_path, monkeypatch, **more)
+
+    return make
+
+
 def pretend(patch: pytest.MonkeyPatch) -> None:
     """Have workers measure by a fake executor, and leave this process on its CPUs."""
     patch.setattr(worker, "uploaded_probe", lambda: None)

@@ -45,14 +45,33 @@ def write_server(folder: Path, *words: str) -> None:
     )
 
 
+def manifest_of(workplace: Path, name: str) -> Path:
+    """The manifest of a contender in the workplace's own catalogue."""
+    return workplace / "contenders" / name / "contender.toml"
+
+
+def edit(file: Path, *changes: tuple[str, str]) -> None:
+    """Replace texts that a file has."""
+    text = file.read_text(encoding="utf-8")
+    for before, after in changes:
+        assert before in text, before
+        text = text.replace(before, after)
+    file.write_text(text, encoding="utf-8")
+
+
+def append(file: Path, text: str) -> None:
+    """Add a text to the end of a file."""
+    with file.open("a", encoding="utf-8") as opened:
+        opened.write(text)
+
+
 def change_workload(manifest: Path, workload: str) -> None:
     """Make a fake of the ring one of another workload, without capabilities."""
-    text = manifest.read_text(encoding="utf-8").replace("[workload.ring]", f"[workload.{workload}]")
+    edit(manifest, ("[workload.ring]", f"[workload.{workload}]"))
+    text = manifest.read_text(encoding="utf-8")
     manifest.write_text(re.sub(r"capabilities = .*\n", "", text), encoding="utf-8")
 
 
 def add_build(folder: Path, *command: str) -> None:
     """Add a build step to a contender."""
-    manifest = folder / "contender.toml"
-    text = manifest.read_text(encoding="utf-8")
-    manifest.write_text(f"{text}\n[[build]]\ncommand = {json.dumps(command)}\n", encoding="utf-8")
+    append(folder / "contender.toml", f"\n[[build]]\ncommand = {json.dumps(command)}\n")

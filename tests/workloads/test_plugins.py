@@ -20,6 +20,7 @@ from ringside.workloads.base import Workload
 from ringside.workloads.ring.workload import RING
 from tests.support import ROOT
 from tests.support.cases import cases
+from tests.support.command_line import RINGSIDE, captured
 from tests.support.fake_contenders import PYTHON
 
 SOURCE = ROOT / "src"
@@ -190,14 +191,7 @@ def command_line(workplace: Path) -> Callable[..., subprocess.CompletedProcess[s
 
     def ringside(*words: str) -> subprocess.CompletedProcess[str]:
         path = os.pathsep.join([str(SOURCE), str(site.folder), os.environ.get("PYTHONPATH", "")])
-        return subprocess.run(
-            [sys.executable, "-m", "ringside.cli.main", *words],
-            capture_output=True,
-            text=True,
-            env={**os.environ, "PYTHONPATH": path},
-            timeout=300,
-            check=False,
-        )
+        return captured([*RINGSIDE, *words], env={**os.environ, "PYTHONPATH": path})
 
     return ringside
 

@@ -13,6 +13,7 @@ import pytest
 from ringside import __version__
 from ringside.measure import host
 from tests.support import ROOT
+from tests.support.command_line import captured
 
 OWN = '[project]\nname = "ringside"\n'
 
@@ -72,9 +73,7 @@ def test_the_revision_of_ringsides_own_checkout(repository: Path, monkeypatch: p
     commit(repository)
     # Two checkouts with the same tag may differ.
     subprocess.run(["git", "-c", "tag.gpgsign=false", "tag", "v1"], cwd=repository, check=True)
-    head = subprocess.run(
-        ["git", "rev-parse", "--short=12", "HEAD"], cwd=repository, capture_output=True, text=True, check=True
-    ).stdout.strip()
+    head = captured(["git", "rev-parse", "--short=12", "HEAD"], cwd=repository).stdout.strip()
     assert host.facts(repository)["revision"] == head
     (repository / "pyproject.toml").write_text(f"{OWN}# changed\n", encoding="utf-8")
     assert host.facts(repository)["revision"] == f"{head}+changes"

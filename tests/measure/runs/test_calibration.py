@@ -16,7 +16,7 @@ from ringside.probe.protocol import Phase, TrialMessage, TrialOutcome, TrialRequ
 from ringside.render.text.words import repeats as shown
 from ringside.store import Store
 from ringside.store.plans import Selection, read_plan
-from tests.support.fake_contenders import Add
+from tests.support.fake_contenders import Add, edit, manifest_of
 from tests.support.fake_runs import FakeExecutor, Quiet, argument, campaign, conduct, resume
 
 MS = 1_000_000
@@ -60,10 +60,8 @@ def begin(workplace: Path, add_fake: Add, add_experiment: Add) -> Callable[..., 
     def carry_out(executor: Ring, *names: str, more: str = "", unable: str = "") -> tuple[Ring, Store]:
         for name in names:
             add_fake(name, name)
-            manifest = workplace / "contenders" / name / "contender.toml"
-            text = manifest.read_text()
             if name != unable:
-                manifest.write_text(text.replace('"trace"]', '"trace", "repeats"]'))
+                edit(manifest_of(workplace, name), ('"trace"]', '"trace", "repeats"]'))
         add_experiment("rings", *names, blocks=2, more=more)
         campaign(workplace, executor, new_task(Selection("rings", seed=5), Catalogue())).carry_out()
         return executor, Store(workplace / "s.sqlite")

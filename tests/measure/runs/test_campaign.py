@@ -21,20 +21,18 @@ from ringside.store import Store
 from ringside.store.database import runs_of
 from ringside.store.plans import Selection, SuiteSelection, read_plan
 from ringside.workloads.ring.workload import Ring
-from tests.support.fake_contenders import Add, add_build, change_workload
+from tests.support.fake_contenders import Add, add_build, change_workload, manifest_of
 from tests.support.fake_runs import FakeExecutor, Quiet, argument, campaign
 
 
 @pytest.fixture
-def catalogue(workplace: Path, add_fake: Add, add_experiment: Add) -> Catalogue:
+def catalogue(workplace: Path, add_fake: Add, add_experiment: Add, add_suite: Add) -> Catalogue:
     """A suite of two experiments of one contender, which differ by its arguments."""
     add_fake("one", "one")
     add_fake("two", "two")
     add_experiment("first", "one", blocks=2)
     add_experiment("second", "two", blocks=3)
-    (workplace / "experiments" / "both.toml").write_text(
-        'title = "Both"\nnote = "Why?"\nparts = ["first", "second"]\n'
-    )
+    add_suite("both", "first", "second", more='note = "Why?"\n')
     return Catalogue()
 
 
@@ -366,7 +364,7 @@ def test_all_is_prepared_before_anything_is_measured(
     catalogue: Catalogue, store: Store, workplace: Path
 ) -> None:
     task = new_task(Selection("both"), catalogue)
-    change_workload(workplace / "contenders" / "two" / "contender.toml", "jobs")
+    change_workload(manifest_of(workplace, "two"), "jobs")
     executor = CpuExecutor()
     with pytest.raises(UsageError, match="takes no part"):
         campaign_of(task, workplace, executor).carry_out()

@@ -16,7 +16,7 @@ import pytest
 
 from tests.measure.runs.test_hostile_run import add_built
 from tests.support import ROOT
-from tests.support.fake_contenders import Add
+from tests.support.fake_contenders import Add, edit, manifest_of
 from tests.support.shells import can_mount, outcomes, shell
 
 BLOCKS = 2
@@ -60,9 +60,8 @@ def place(workplace: Path, add_fake: Add, add_experiment: Add) -> Path:
     """A workplace with the experiment `mine`: of two contenders, one of which is built."""
     add_fake("one")
     add_built(workplace, add_fake, "built")
-    manifest = workplace / "contenders" / "built" / "contender.toml"
     # Python takes a cache of bytecode for whole that a full disk has cut off.
-    manifest.write_text(manifest.read_text().replace('"-S"', '"-B", "-S"'))
+    edit(manifest_of(workplace, "built"), ('"-S"', '"-B", "-S"'))
     add_experiment("mine", *NAMES, blocks=BLOCKS)
     (workplace / "noting.py").write_text(NOTING)
     (workplace / ".ringside").mkdir()

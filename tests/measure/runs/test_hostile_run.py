@@ -21,7 +21,7 @@ from ringside.units import ratio as ratio_text
 from tests.support.attacks import attack, has_own_namespaces
 from tests.support.cases import tables
 from tests.support.command_line import ringside
-from tests.support.fake_contenders import FAKES, Add, write_server
+from tests.support.fake_contenders import FAKES, Add, edit, manifest_of, write_server
 from tests.support.processes import is_refused, processes_of
 from tests.support.shells import HAS_MOUNTS, shell
 
@@ -52,13 +52,8 @@ def expected(how: str) -> str:
 def add_built(workplace: Path, add_fake: Add, name: str) -> None:
     """An honest fake that runs from its build."""
     add_fake(name)
-    manifest = workplace / "contenders" / name / "contender.toml"
-    text = (
-        manifest.read_text()
-        .replace("[workload.ring]", BUILD)
-        .replace('"fake.py", "how', '"{build}/fake.py", "how')
-    )
-    manifest.write_text(text)
+    program = ('"fake.py", "how', '"{build}/fake.py", "how')
+    edit(manifest_of(workplace, name), ("[workload.ring]", BUILD), program)
 
 
 def add_attacks(workplace: Path, add_fake: Add) -> list[str]:
@@ -166,16 +161,12 @@ def foreign_port() -> Iterator[str]:
 
 
 @pytest.mark.integration
-def test_hostile_servers_beside_honest_ones(workplace: Path, foreign_port: str) -> None:
+def test_hostile_servers_beside_honest_ones(workplace: Path, add_experiment: Add, foreign_port: str) -> None:
     honest = ("good", "upright")
     for name in (*honest, *SERVERS):
         write_server(workplace / "contenders" / name, name, foreign_port)
-    names = ", ".join(f'"{name}"' for name in (*honest, *SERVERS))
-    (workplace / "experiments").mkdir()
-    (workplace / "experiments" / "serve.toml").write_text(
-        f'title = "Serve"\nworkload = "fib"\ncontenders = [{names}]\nblocks = {BLOCKS}\n'
-        "[factors]\nseconds = 1\nclients = 2\n"
-    )
+    of_load = {"workload": "fib", "factors": "seconds = 1\nclients = 2\n"}
+    add_experiment("serve", *honest, *SERVERS, blocks=BLOCKS, **of_load)
     document = json.loads(ringside("run", "serve", "--until", "end", "--json", status=1).stdout)
     cells = {cell["contender"]: cell for cell in document["cells"]}
     for name in honest:
@@ -188,17 +179,13 @@ def test_hostile_servers_beside_honest_ones(workplace: Path, foreign_port: str) 
 
 
 @pytest.mark.integration
-def test_a_server_of_chunks_without_end(workplace: Path) -> None:
+def test_a_server_of_chunks_without_end(workplace: Path, add_experiment: Add) -> None:
     """It cannot hold a trial beyond its limit."""
     for name, how in (("chunks", "sends-chunks-without-end"), ("pieces", "sends-without-end")):
         write_server(workplace / "contenders" / name, how)
-        manifest = workplace / "contenders" / name / "contender.toml"
-        manifest.write_text(manifest.read_text().replace("[workload.fib]", "[workload.feed]"))
-    (workplace / "experiments").mkdir()
-    (workplace / "experiments" / "feed.toml").write_text(
-        'title = "Feed"\nworkload = "feed"\ncontenders = ["chunks", "pieces"]\nblocks = 1\n'
-        "[factors]\nconnections = 2\nseconds = 1\n[limits]\nwall_s = 5\n"
-    )
+        edit(manifest_of(workplace, name), ("[workload.fib]", "[workload.feed]"))
+    few = "connections = 2\nseconds = 1\n[limits]\nwall_s = 5\n"
+    add_experiment("feed", "chunks", "pieces", workload="feed", factors=few)
     document = json.loads(ringside("run", "feed", "--json", status=1, timeout_s=120).stdout)
     outcomes = {cell["contender"]: cell["outcomes"] for cell in document["cells"]}
     assert outcomes == {"chunks": {"timed-out": 1}, "pieces": {"wrong-evidence": 1}}

@@ -203,12 +203,9 @@ def test_ctrl_c_in_a_trial(runs: Path) -> None:
     assert "ringside run --resume" in said
 
 
-def test_ctrl_c_in_a_load_of_a_server_that_ignores_sigterm(runs: Path) -> None:
+def test_ctrl_c_in_a_load_of_a_server_that_ignores_sigterm(runs: Path, add_experiment: Add) -> None:
     write_server(runs / "contenders" / "deaf", "deaf-under-load")
-    (runs / "experiments" / "serve.toml").write_text(
-        'title = "Serve"\nworkload = "fib"\ncontenders = ["deaf"]\nblocks = 1\n'
-        "[factors]\nseconds = 10\nclients = 2\n"
-    )
+    add_experiment("serve", "deaf", workload="fib", factors="seconds = 10\nclients = 2\n")
 
     def has_connections() -> bool:
         """The load has begun: its server has worked for a while."""

@@ -21,7 +21,7 @@ from ringside.workloads import workload
 from ringside.workloads.ring.workload import RING
 from tests.support import ROOT
 from tests.support.cases import cases
-from tests.support.fake_contenders import Add, change_workload, write_fake
+from tests.support.fake_contenders import Add, change_workload, edit, manifest_of, write_fake
 from tests.support.points import point
 
 LEVELS = st.lists(st.integers(2, 1000), min_size=1, max_size=4, unique=True)
@@ -202,13 +202,13 @@ def test_engines_reach_servers_that_listen_where_they_are_told() -> None:
 
 
 @pytest.fixture
-def catalogue(workplace: Path, add_fake: Add, add_experiment: Add) -> Catalogue:
+def catalogue(workplace: Path, add_fake: Add, add_experiment: Add, add_suite: Add) -> Catalogue:
     """A suite of two experiments, with a contender in both, one in the second alone, and one in neither."""
     for name in ("one", "two", "three"):
         add_fake(name)
     add_experiment("first", "one", blocks=3)
     add_experiment("second", "one", "two", blocks=4)
-    (workplace / "experiments" / "both.toml").write_text('title = "Both"\nparts = ["first", "second"]\n')
+    add_suite("both", "first", "second")
     return Catalogue()
 
 
@@ -233,10 +233,8 @@ def test_of_a_suite_each_experiment_takes_the_contenders_that_are_its_own(catalo
     assert chosen(catalogue, "both", "two", "three") == [("first", ("three",)), ("second", ("two", "three"))]
 
 
-def test_settings_go_where_the_workload_has_the_factor(catalogue: Catalogue, workplace: Path) -> None:
-    (workplace / "experiments" / "mixed.toml").write_text(
-        'title = "Mixed"\nparts = ["first", "feed-quick"]\n'
-    )
+def test_settings_go_where_the_workload_has_the_factor(catalogue: Catalogue, add_suite: Add) -> None:
+    add_suite("mixed", "first", "feed-quick")
     ring, feed = experiments(catalogue, Selection("mixed", settings={"nodes": ("7",), "seconds": ("2",)}))
     assert ring.factors["nodes"] == ("7",)
     assert "seconds" not in ring.factors
@@ -263,7 +261,7 @@ def test_what_the_command_line_changes_and_what_stays(catalogue: Catalogue, work
     assert changed == [dataclasses.replace(each, blocks=9, sandbox=True) for each in before]
     # An experiment that ends at other goals than the usual ones.
     file = workplace / "experiments" / "first.toml"
-    file.write_text(file.read_text().replace("blocks = 3", 'blocks = 3\nuntil = "end"\nmargin = "3%"'))
+    edit(file, ("blocks = 3", 'blocks = 3\nuntil = "end"\nmargin = "3%"'))
     (own,) = experiments(Catalogue(), Selection("first"))
     assert (own.blocks, own.until_decided, own.margin, own.sandbox) == (3, False, 0.03, False)
     (decided,) = experiments(Catalogue(), Selection("first", until="decided"))
@@ -314,10 +312,8 @@ def test_all_of_a_selection_is_kept(selection: Selection) -> None:
 # --- the full form, sandboxes, contenders from outside ---
 
 
-def test_the_full_form(catalogue: Catalogue, workplace: Path) -> None:
-    (workplace / "experiments" / "large.toml").write_text(
-        'title = "Large"\nparts = ["first"]\nfull = ["second", "first"]\n'
-    )
+def test_the_full_form(catalogue: Catalogue, add_suite: Add) -> None:
+    add_suite("large", "first", more='full = ["second", "first"]\n')
     names = [each.name for each in experiments(catalogue, Selection("large", full=True))]
     assert names == ["second", "first"]
     assert [each.name for each in experiments(catalogue, Selection("large"))] == ["first"]
@@ -350,10 +346,8 @@ def test_contenders_from_outside_take_part(outside: Callable[..., Catalogue]) ->
     assert chosen(catalogue, "first", "mine") == [("first", ("mine",))]
 
 
-def test_a_contender_from_outside_needs_a_part(outside: Callable[..., Catalogue], workplace: Path) -> None:
-    (workplace / "experiments" / "mixed.toml").write_text(
-        'title = "Mixed"\nparts = ["first", "feed-quick", "second"]\n'
-    )
+def test_a_contender_from_outside_needs_a_part(outside: Callable[..., Catalogue], add_suite: Add) -> None:
+    add_suite("mixed", "first", "feed-quick", "second")
     catalogue = outside(yours="ring", mine="jobs")
     for name, workloads in (("first", "ring"), ("both", "ring"), ("mixed", "ring, feed")):
         with pytest.raises(UsageError) as refused:
@@ -374,7 +368,7 @@ def test_a_workload_needs_contenders(outside: Callable[..., Catalogue], catalogu
 
 
 def test_a_contender_that_fits_no_part_is_named(catalogue: Catalogue, workplace: Path) -> None:
-    change_workload(workplace / "contenders" / "three" / "contender.toml", "jobs")
+    change_workload(manifest_of(workplace, "three"), "jobs")
     with pytest.raises(UsageError) as refused:
         experiments(Catalogue(), Selection("both", ("one", "three")))
     assert str(refused.value) == "contender `three` takes no part in `both`"

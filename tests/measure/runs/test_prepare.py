@@ -30,7 +30,15 @@ from ringside.probe.protocol import TrialMessage, TrialRequest
 from ringside.store import Store
 from ringside.store.plans import PlannedContender, Selection, read_plan
 from tests.support.cases import cases
-from tests.support.fake_contenders import PYTHON, Add, add_build, change_workload
+from tests.support.fake_contenders import (
+    PYTHON,
+    Add,
+    add_build,
+    append,
+    change_workload,
+    edit,
+    manifest_of,
+)
 from tests.support.fake_runs import (
     FakeExecutor,
     Quiet,
@@ -108,21 +116,13 @@ def pair(add_fake: Add, add_experiment: Add) -> None:
     add_experiment("pair", "one", "two", blocks=3)
 
 
-def manifest_of(workplace: Path, name: str) -> Path:
-    return workplace / "contenders" / name / "contender.toml"
-
-
-def append(workplace: Path, name: str, text: str) -> None:
-    manifest = manifest_of(workplace, name)
-    manifest.write_text(manifest.read_text(encoding="utf-8") + text, encoding="utf-8")
-
-
+NO_RUNTIME = (f'executable = ["{PYTHON}"]', 'executable = ["nope-x"]')
 BUILD = '\n[[build]]\ncommand = ["cp", "fake.py", "{build}"]\n'
 
 
 @pytest.mark.usefixtures("pair")
 def test_an_observer_sees_what_is_prepared(prepare: Prepare, workplace: Path) -> None:
-    append(workplace, "two", BUILD)
+    append(manifest_of(workplace, "two"), BUILD)
     observer = Recording()
     prepared = prepare("pair", observer)
     # Builds go on beside each other.
@@ -139,10 +139,7 @@ def test_inputs_are_written_before_the_first_trial(
 ) -> None:
     add_fake("one", "one")
     change_workload(manifest_of(workplace, "one"), "batch")
-    add_experiment("solo", "one")
-    file = workplace / "experiments" / "solo.toml"
-    text = file.read_text().replace('"ring"', '"batch"')
-    file.write_text(text.replace("nodes = 4\nmessages = 5\n", "cases = [3, 4]\nsize = 2\n"))
+    add_experiment("solo", "one", workload="batch", factors="cases = [3, 4]\nsize = 2\n")
     observer = Recording()
     prepared = prepare("solo", observer)
     assert [name for name, _ in observer.prepared[2:]] == ["batch-3x2-seed1.txt", "batch-4x2-seed1.txt"]
@@ -365,7 +362,8 @@ def test_a_contender_that_is_another_by_now_cannot_be_resumed(started: Started, 
     manifest.write_text("title = 3\n", encoding="utf-8")
     broken = refusal(run, workplace)
     assert re.search(r"`two` was available .*two/contender\.toml", broken)
-    manifest.write_text(text.replace(f'executable = ["{PYTHON}"]', 'executable = ["nope-x"]'))
+    manifest.write_text(text)
+    edit(manifest, NO_RUNTIME)
     assert refusal(run, workplace) == (
         f"contender `two` was available when run {run.id} began, and is not any more: needs nope-x 3.11 "
         "or newer: not found (install nope-x); restore it, or start a new run"
@@ -377,7 +375,7 @@ def test_what_was_unavailable_stays_so(started: Started, workplace: Path) -> Non
     """A broken manifest, and a runtime that is there by now: the run has rows for them already."""
     manifest = manifest_of(workplace, "two")
     whole = manifest.read_text()
-    manifest.write_text(whole.replace(f'executable = ["{PYTHON}"]', 'executable = ["nope-x"]'))
+    edit(manifest, NO_RUNTIME)
     _, run = interrupted(started)
     reason = "needs nope-x 3.11 or newer: not found"
     manifest.write_text(whole)
@@ -460,9 +458,8 @@ def test_contenders_that_make_the_probe_fail_do_not_end_the_run(started: Started
 
 @pytest.mark.usefixtures("pair")
 def test_cells_that_cannot_be_measured_are_rows_and_not_rehearsed(started: Started, workplace: Path) -> None:
-    append(workplace, "one", "most = { nodes = 3 }\n")
-    manifest = manifest_of(workplace, "two")
-    manifest.write_text(manifest.read_text().replace(f'executable = ["{PYTHON}"]', 'executable = ["nope-x"]'))
+    append(manifest_of(workplace, "one"), "most = { nodes = 3 }\n")
+    edit(manifest_of(workplace, "two"), NO_RUNTIME)
     executor, quiet = FakeExecutor(), Quiet()
     prepared, store, run = started(executor)
     conduct(run, prepared, store, executor, quiet)
@@ -494,7 +491,7 @@ def test_a_source_that_changes_during_the_run_ends_the_contender(started: Starte
 
 @pytest.mark.usefixtures("pair")
 def test_a_build_that_changes_during_the_run_is_made_anew(started: Started, workplace: Path) -> None:
-    append(workplace, "one", BUILD)
+    append(manifest_of(workplace, "one"), BUILD)
 
     class Changing(FakeExecutor):
         def trial(self, request: TrialRequest) -> list[TrialMessage]:

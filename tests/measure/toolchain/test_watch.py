@@ -14,6 +14,7 @@ from ringside.errors import BuildError
 from ringside.measure.toolchain.builds import FileWatch, Toolchain, has_build
 from ringside.model.catalogue import Ready
 from ringside.text import one_line
+from tests.support.fake_contenders import append, manifest_of
 
 BUILD = """
 [[build]]
@@ -27,8 +28,7 @@ def make(workplace: Path, add_fake: Callable[..., None]) -> Callable[..., Ready]
 
     def add(name: str, build: str = BUILD) -> Ready:
         add_fake(name)
-        manifest = workplace / "contenders" / name / "contender.toml"
-        manifest.write_text(manifest.read_text(encoding="utf-8") + build, encoding="utf-8")
+        append(manifest_of(workplace, name), build)
         ready = Toolchain(workplace / "builds").prepare(Catalogue([workplace]).contender(name))
         assert isinstance(ready, Ready)
         return ready
