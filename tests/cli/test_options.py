@@ -21,7 +21,7 @@ from ringside.errors import UsageError
 from ringside.load import options, thresholds
 from ringside.measure.vs.commands import scanned_levels
 from ringside.workloads import WORKLOADS
-from tests.support.cases import tables
+from tests.support.cases import cases, tables
 from tests.support.command_line import in_process
 from tests.support.fake_contenders import Add
 
@@ -200,72 +200,27 @@ def test_findings_are_counted(findings: int, said: str, capsys: pytest.CaptureFi
     assert capsys.readouterr().out.splitlines()[0] == f"c: ring: {said}"
 
 
-@pytest.mark.parametrize(
-    ("read", "text", "value"),
-    [
-        (params.duration, "500ms", 0.5),
-        (params.duration, "168h", 604_800),
-        (params.run_duration, "8760h", 365 * 86_400),
-        (params.run_duration, "0s", 0),
-        (options.rate, "1000/s", 1000),
-        (options.rate, "0.5", 0.5),
-        (options.rate, "10000000", 10_000_000),
-        (options.staircase, "100:5s,200.5/s:500ms", ((100, 5), (200.5, 0.5))),
-        (options.staircase, ",".join(["1:1s"] * 1000), ((1, 1),) * 1000),
-        (params.cpus, "3,0-2,1", (3, 0, 1, 2)),
-        (params.gate, "slower:3%", ("slower", 0.03)),
-        (params.gate, "slower:150%", ("slower", 1.5)),
-        (params.gate, "faster:0", ("faster", 0.0)),
-        (params.gate, "inconclusive", ("inconclusive", 0.0)),
-        # Other words for the same verdicts, which suit any metric.
-        (params.gate, "worse:0.04", ("slower", 0.04)),
-        (params.gate, "better", ("faster", 0.0)),
-        (params.engines, "1000", 1000),
-        (params.engines, "node-a, 10.0.0.7", ("node-a", "10.0.0.7")),
-        (options.method, "put", "PUT"),
-        (options.header, "Accept: a/b", ("Accept", "a/b")),
-        (options.header, "X-Empty:", ("X-Empty", "")),
-        (options.header, "X:\t ü ", ("X", "ü")),
-    ],
-)
-def test_values(read: Callable[[str], Any], text: str, value: object) -> None:
-    assert read(text) == pytest.approx(value) if isinstance(value, float) else read(text) == value
+def reader(name: str) -> Callable[[str], Any]:
+    """What reads the text of an option: a function of `cli.params` or `load.options`."""
+    return getattr(params, name, None) or getattr(options, name)  # type: ignore[no-any-return]
 
 
-@pytest.mark.parametrize(
-    ("read", "texts", "message"),
-    [
-        (params.duration, ["", "soon"], "is not a duration: write it as 10s, 500ms or 1m30s"),
-        (params.duration, ["0", "0s", "168h1ms"], "out of range: more than 0, up to 7 days"),
-        (params.run_duration, ["8761h"], "up to 365 days"),
-        (params.time_limit, ["0"], "leaves no time: write it as 30s or 5m"),
-        (options.rate, ["", "-1", "fast", "1e3", "/s"], "is not a rate: write it as 1000 or 1000/s"),
-        (options.rate, ["0", "10000001"], "more than 0, up to 10,000,000/s"),
-        (options.staircase, ["", "100"], "write it as rate:time"),
-        (options.staircase, ["100:", ":5s", "100:5s,"], "write it as"),
-        (options.staircase, [",".join(["1:1s"] * 1001)], "up to 1,000 are possible"),
-        (params.cpus, ["", "a", "2-1", "1-", "-1", "1,,2"], "write it as 0,2 or 0-3"),
-        (
-            params.gate,
-            ["", "3%", "equivalent", "Slower:3%", "slower 3%"],
-            "is not a gate: write it as slower:3%; possible are ",
-        ),
-        (params.gate, ["slower:3", "slower:x%", "slower:3%:4%"], "as a share from 0 to 100000 %"),
-        (params.engines, ["0", "5000"], "is out of range: 1 to 1,000"),
-        (params.engines, ["a,,b", ""], "is not a list of nodes: write a number, or names like node-a,node-b"),
-        (options.method, ["", "A B", "CONNECT", "connect", "GET\r\n"], "write it as GET or POST"),
-        (
-            options.header,
-            ["none", ": x", "A b: c", "A: b\r\nC: d", "A: \x00", "A: \x7f"],
-            "write it as 'Name: value'",
-        ),
-        (options.body, ["@.", "@none"], "cannot be read"),
-    ],
-)
-def test_values_that_cannot_be(read: Callable[[str], Any], texts: list[str], message: str) -> None:
+@pytest.mark.parametrize(("name", "text", "value"), cases(__file__, "values"))
+def test_values(name: str, text: str, value: Any) -> None:
+    assert reader(name)(text) == (pytest.approx(value) if isinstance(value, float) else value)
+
+
+@pytest.mark.parametrize(("name", "texts", "message"), cases(__file__, "values_that_cannot_be"))
+def test_values_that_cannot_be(name: str, texts: tuple[str, ...], message: str) -> None:
     for text in texts:
         with pytest.raises(ValueError, match=message):
-            read(text)
+            reader(name)(text)
+
+
+def test_a_staircase_has_up_to_a_thousand_steps() -> None:
+    assert options.staircase(",".join(["1:1s"] * 1000)) == ((1, 1),) * 1000
+    with pytest.raises(ValueError, match="up to 1,000 are possible"):
+        options.staircase(",".join(["1:1s"] * 1001))
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))

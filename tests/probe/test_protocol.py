@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from ringside.probe import protocol
+from tests.support.cases import cases
 
 TRIAL = protocol.TrialRequest(("true",), "/", {}, protocol.Limits(1.5, 2, 3, 4))
 
@@ -57,27 +58,11 @@ def test_unknown_keys_of_messages_are_ignored_so_that_later_stores_can_be_read()
     assert protocol.trial_message(line) == protocol.engine_message(line) == protocol.Started(1, 3)
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        b"",
-        b"{",
-        b"\xff",
-        b"[]",
-        b'{"version":1}',
-        b'{"type":"surprise"}',
-        b'{"type":"started"}',
-        b'{"type":"started","version":"1"}',
-        b'{"type":"sample","t_ns":-1}',
-        b'{"type":"sample","t_ns":1,"threads":-1}',
-        b'{"type":"sample","t_ns":1,"pss_bytes":-1}',
-        b'{"type":"outcome"}',
-        b'{"type":"progress","t_ns":1,"interval_ns":1,"requests":1,"errors":1,"open":1,"in_flight":1}',
-    ],
-)
-def test_what_is_no_message_of_a_trial_is_a_value_error(line: bytes) -> None:
+@pytest.mark.parametrize("line", cases(__file__, "what_is_no_message_of_a_trial"))
+def test_what_is_no_message_of_a_trial_is_a_value_error(line: str) -> None:
+    # The characters are bytes.
     with pytest.raises(ValueError, match="."):
-        protocol.trial_message(line)
+        protocol.trial_message(line.encode("latin-1"))
 
 
 def test_an_outcome_of_a_trial_and_of_a_load_are_different_messages() -> None:

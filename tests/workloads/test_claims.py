@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -25,6 +26,7 @@ from ringside.workloads import WORKLOADS
 from ringside.workloads.claims import NO_CODE, band_of, decided_by, elsewhere, evaluate
 from tests.support import ROOT, points
 from tests.support.analyses import analysis, with_figures
+from tests.support.cases import cases
 from tests.support.command_line import in_process
 from tests.support.planted import BLOCKS, Levels, Planted, Row, run_of
 from tests.support.runs import experiment, make_run
@@ -464,33 +466,17 @@ def test_an_examined_claim_has_its_source_and_the_answer_of_its_own_test() -> No
     assert (second.claim, second.finding.answer, second.command) == (never, NOT_TESTED, "")
 
 
-@pytest.mark.parametrize(
-    ("row", "low", "high", "expected"),
-    [
-        (ClaimRow(about=12), 8.1, 17.9, CONFIRMED),
-        (ClaimRow(about=12), 7.9, 12, INCONCLUSIVE),
-        (ClaimRow(about=12), 18.1, 30, REFUTED),
-        (ClaimRow(about=12), 1, 7.9, REFUTED),
-        (ClaimRow(low=40, high=60), 40, 60, CONFIRMED),
-        (ClaimRow(low=5), 5, 1e9, CONFIRMED),
-        (ClaimRow(low=5), 4, 4.9, REFUTED),
-        (ClaimRow(high=5), 4, 4.9, CONFIRMED),
-        (ClaimRow(low=0.1), None, None, INCONCLUSIVE),
-        # Of a direction: what excludes 1 on a side is shown, whatever its size; a tie is neither.
-        (ClaimRow(direction="more"), 1.01, 1.03, CONFIRMED),
-        (ClaimRow(direction="more"), 0.97, 0.99, REFUTED),
-        (ClaimRow(direction="more"), 0.99, 1.04, INCONCLUSIVE),
-        (ClaimRow(direction="more"), 1.0, 1.0, INCONCLUSIVE),
-        (ClaimRow(direction="more"), 1.0, 1.5, INCONCLUSIVE),
-    ],
-)
-def test_claims_follow_their_bands(
-    row: ClaimRow, low: float | None, high: float | None, expected: Answer
-) -> None:
-    assert band_of(row).answer(Interval(1.0, low, high, 7)) is expected
+@pytest.mark.parametrize(("row", "low", "high", "answer"), cases(__file__, "claims_follow_their_bands"))
+def test_claims_follow_their_bands(row: dict[str, Any], low: float, high: float, answer: str) -> None:
+    expected = Answer[answer]
+    assert band_of(ClaimRow(**row)).answer(Interval(1.0, low, high, 7)) is expected
     # The other direction, of the same turned round.
-    if row.direction and low and high:
+    if "direction" in row:
         assert band_of(ClaimRow(direction="less")).answer(Interval(1.0, 1 / high, 1 / low, 7)) is expected
+
+
+def test_a_claim_without_an_interval_is_inconclusive() -> None:
+    assert band_of(ClaimRow(low=0.1)).answer(Interval(1.0, None, None, 7)) is INCONCLUSIVE
 
 
 def test_a_claim_of_several_parts_needs_all_of_them() -> None:
