@@ -57,11 +57,11 @@ fn parse(bytes: &[u8], scheme: &str) -> Option<Http2Request> {
     *head.method_mut() = Method::from_bytes(request.method?.as_bytes()).ok()?;
     *head.uri_mut() = uri.ok()?;
     for field in request.headers.iter() {
-        // The authority has the host. The others are of the connection, which has many requests.
-        if ["host", "connection", "te", "upgrade", "keep-alive", "proxy-connection"]
-            .iter()
-            .any(|name| field.name.eq_ignore_ascii_case(name))
-        {
+        // The authority has the host. The others are of the connection, which has many requests; of these
+        // gRPC's servers want `te: trailers`, and HTTP/2 forbids another value (RFC 9113, section 8.2.2).
+        let is_te = field.name.eq_ignore_ascii_case("te") && !field.value.eq_ignore_ascii_case(b"trailers");
+        let of_connection = ["host", "connection", "upgrade", "keep-alive", "proxy-connection"];
+        if is_te || of_connection.iter().any(|name| field.name.eq_ignore_ascii_case(name)) {
             continue;
         }
         let name = HeaderName::from_bytes(field.name.as_bytes()).ok()?;
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn a_request_keeps_its_parts() {
-        let bytes = b"POST /a?b={c} HTTP/1.1\r\nHost: h:8\r\nX-One: \xff\r\nConnection: close\r\nX-One: 2\r\nContent-Length: 3\r\n\r\nabc";
+        let bytes = b"POST /a?b={c} HTTP/1.1\r\nHost: h:8\r\nX-One: \xff\r\nConnection: close\r\nTE: trailers\r\nX-One: 2\r\nContent-Length: 3\r\n\r\nabc";
         let prepared = parse(bytes, "https").unwrap();
         assert_eq!(prepared.head.method(), "POST");
         assert_eq!(prepared.head.uri(), "https://h:8/a?b={c}");
@@ -84,6 +84,7 @@ mod tests {
             prepared.head.headers().get_all("x-one").iter().map(HeaderValue::as_bytes).collect();
         assert_eq!(values, [&b"\xff"[..], b"2"]);
         assert!(prepared.head.headers().get("connection").is_none());
+        assert_eq!(prepared.head.headers()["te"], "trailers");
         assert_eq!(prepared.head.headers()["content-length"], "3");
         assert_eq!(&prepared.body[..], b"abc");
     }
