@@ -130,9 +130,9 @@ def test_a_contenders_only_levels_are_a_reason_at_all_others() -> None:
     assert plan.past_limit(limited, RING, Point((("nodes", 5),))) is None
     assert plan.past_limit(limited, RING, Point((("trace", "1"),))) is None
     reason = plan.past_limit(limited, RING, Point((("mode", "pipelined"),)))
-    assert reason == "not for this contender: mode can be token only"
+    assert reason == "not for this contender: its mode can only be token"
     reason = plan.past_limit(limited, RING, Point((("mode", "token"), ("trace", 2))))
-    assert reason == "not for this contender: trace can be 0, 1 only"
+    assert reason == "not for this contender: its trace can only be 0 or 1"
 
 
 @pytest.mark.parametrize(

@@ -200,7 +200,7 @@ def past_limit(
     for factor, levels in entry.only.items():
         level = dict(point.levels).get(factor)
         if level is not None and str(level) not in map(str, levels):
-            return f"not for this contender: {factor} can be {', '.join(map(str, levels))} only"
+            return f"not for this contender: its {factor} can only be {' or '.join(map(str, levels))}"
     if engines and not entry.host:
         return (
             "it listens on 127.0.0.1, where engines on other machines do not reach it: its manifest does not "
