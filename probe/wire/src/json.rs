@@ -153,7 +153,7 @@ impl Reader<'_> {
     }
 
     /// Any value.
-    fn skip(&mut self) -> Result<(), String> {
+    pub fn skip(&mut self) -> Result<(), String> {
         match self.next() {
             Some('{') => self.object(&mut |from, _| from.skip()),
             Some('[') => self.list(["[", "]"], &mut Self::skip),

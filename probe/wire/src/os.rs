@@ -110,6 +110,18 @@ pub fn read_into_room(file: impl AsFd, into: &mut Vec<u8>) -> Result<usize> {
     Ok(count)
 }
 
+/// Where a byte stands first. The C library compares many at a time.
+pub fn find_byte(byte: u8, bytes: &[u8]) -> Option<usize> {
+    let found = unsafe { libc::memchr(bytes.as_ptr().cast(), byte.into(), bytes.len()) };
+    (!found.is_null()).then(|| found as usize - bytes.as_ptr() as usize)
+}
+
+/// Where a byte stands last.
+pub fn find_last_byte(byte: u8, bytes: &[u8]) -> Option<usize> {
+    let found = unsafe { libc::memrchr(bytes.as_ptr().cast(), byte.into(), bytes.len()) };
+    (!found.is_null()).then(|| found as usize - bytes.as_ptr() as usize)
+}
+
 pub fn pread(file: impl AsFd, into: &mut [u8], offset: i64) -> Result<usize> {
     let (at, bytes) = (into.as_mut_ptr().cast(), into.len());
     let count = unsafe { libc::pread(raw(&file), at, bytes, offset) };

@@ -1,6 +1,6 @@
 //! The request: one JSON object on stdin. An error in it is reported in one line.
 
-use crate::json::{self, from_json, FromJson, Raw, Reader};
+use crate::json::{self, from_json, required, FromJson, Raw, Reader};
 use crate::text::quoted;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -131,18 +131,35 @@ pub enum Work {
     Engine,
 }
 
+/// What is read before the rest, because a request of another version may have keys that are unknown here.
+struct Head {
+    version: u64,
+    is_for_engine: bool,
+}
+
+impl FromJson for Head {
+    fn read(from: &mut Reader) -> Result<Head, String> {
+        let (mut version, mut is_for_engine) = (None, false);
+        from.object(&mut |from, key| {
+            is_for_engine |= matches!(key, "load" | "merge" | "stub");
+            match key {
+                "version" => from.once(&mut version),
+                _ => from.skip(),
+            }
+        })?;
+        Ok(Head { version: required("version", version)?, is_for_engine })
+    }
+}
+
 impl Work {
     pub fn parse(text: &[u8]) -> Result<Work, String> {
-        // First, because a request of another version may have keys that are unknown here.
-        let keys: BTreeMap<String, Raw> = json::parse(text)?;
-        let version = keys.get("version").map_or("null", |version| &version.0);
-        let version: u64 = json::parse(version.as_bytes()).map_err(|why| format!("'version': {why}"))?;
+        let Head { version, is_for_engine } = json::parse(text)?;
         if version != PROTOCOL {
             return Err(format!(
                 "version {version} is not supported, only {PROTOCOL}: install a ringside and a ringside-probe that belong together"
             ));
         }
-        match ["load", "merge", "stub"].iter().any(|&key| keys.contains_key(key)) {
+        match is_for_engine {
             true => Ok(Work::Engine),
             false => Request::parse(text).map(|request| Work::Trial(Box::new(request))),
         }

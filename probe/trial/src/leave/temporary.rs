@@ -2,7 +2,9 @@
 //! removed. Its lock says that a probe uses it; the next probe removes the folders of those that were killed.
 
 use crate::leave::removal::{remove_below, Removed};
+use std::collections::hash_map::RandomState;
 use std::ffi::OsStr;
+use std::hash::{BuildHasher, Hasher};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::io::{AsFd, OwnedFd};
@@ -118,9 +120,9 @@ fn open_shared(path: &str) -> io::Result<OwnedFd> {
 }
 
 fn random_name() -> String {
-    let random = std::iter::repeat_with(fastrand::alphanumeric);
-    let random: String = random.take(RANDOM_CHARACTERS).collect();
-    format!("{PREFIX}{random}")
+    // The keys of a map's hasher are random.
+    let random = format!("{:016x}", RandomState::new().build_hasher().finish());
+    format!("{PREFIX}{}", &random[..RANDOM_CHARACTERS])
 }
 
 /// Opens and locks a folder; None where somebody else has it, or has just removed it.

@@ -4,7 +4,7 @@
 use crate::tree::procfs::{ProcFs, Process};
 use std::collections::{HashMap, HashSet};
 use wire::messages::ThreadCpu;
-use wire::os::{sched_getaffinity, CpuSet};
+use wire::os::{find_byte, sched_getaffinity, CpuSet};
 
 /// Threads read in one sample.
 const MAX_PER_SAMPLE: usize = 48;
@@ -171,18 +171,17 @@ fn parse_status(status: &[u8]) -> Option<(u64, u64)> {
     // The two lines stand at the end; the name at the beginning is the program's own choice,
     // but the kernel escapes newlines in it.
     let number = |key: &[u8]| {
-        let at = memchr::memmem::rfind(status, key)? + key.len();
-        let line = &status[at..];
-        let end = memchr::memchr(b'\n', line).unwrap_or(line.len());
-        std::str::from_utf8(&line[..end]).ok()?.trim().parse().ok()
+        let mut lines = status.rsplit(|&byte| byte == b'\n');
+        let number = lines.find_map(|line| line.strip_prefix(key))?;
+        std::str::from_utf8(number).ok()?.trim().parse().ok()
     };
-    Some((number(b"\nvoluntary_ctxt_switches:")?, number(b"\nnonvoluntary_ctxt_switches:")?))
+    Some((number(b"voluntary_ctxt_switches:")?, number(b"nonvoluntary_ctxt_switches:")?))
 }
 
 /// The name that a program gave its thread: untrusted text of 15 bytes at most.
 fn parse_name(status: &[u8]) -> Option<String> {
     let line = status.strip_prefix(b"Name:\t")?;
-    let end = memchr::memchr(b'\n', line)?;
+    let end = find_byte(b'\n', line)?;
     Some(String::from_utf8_lossy(&line[..end]).into_owned())
 }
 

@@ -4,6 +4,7 @@
 use crate::says::protocol_line::{parse, Event, Parsed};
 use hmac_sha256::Hash;
 use std::collections::BTreeMap;
+use wire::os::find_byte;
 use xxhash_rust::xxh3::Xxh3Default;
 
 /// Longest protocol line, without its newline.
@@ -97,12 +98,16 @@ impl StdoutParser {
     /// Parses the next bytes; `on_event` gets each protocol line that ends in them.
     pub fn feed(&mut self, mut bytes: &[u8], on_event: &mut dyn FnMut(Parsed)) {
         if let Some(hash) = &mut self.plain {
-            self.total += memchr::memchr_iter(b'\n', bytes).count() as u64;
-            return hash.update(bytes);
+            hash.update(bytes);
+            while let Some(end) = find_byte(b'\n', bytes) {
+                self.total += 1;
+                bytes = &bytes[end + 1..];
+            }
+            return;
         }
         // A line that began in an earlier piece.
         if !matches!(self.state, State::Head { len: 0, .. }) {
-            match memchr::memchr(b'\n', bytes) {
+            match find_byte(b'\n', bytes) {
                 Some(end) => {
                     self.continue_line(&bytes[..end], on_event);
                     self.end_line(on_event);
@@ -111,19 +116,18 @@ impl StdoutParser {
                 None => return self.continue_line(bytes, on_event),
             }
         }
-        let mut start = 0;
-        for end in memchr::memchr_iter(b'\n', bytes) {
-            let line = &bytes[start..end];
+        while let Some(end) = find_byte(b'\n', bytes) {
+            let (line, rest) = bytes.split_at(end + 1);
+            bytes = rest;
             if let [b':', b':', ..] = line {
-                self.protocol(line, on_event);
+                self.protocol(&line[..end], on_event);
             } else {
-                self.count(line);
-                self.hash_bytes(&bytes[start..=end]);
+                self.count(&line[..end]);
+                self.hash_bytes(line);
             }
-            start = end + 1;
         }
-        if start < bytes.len() {
-            self.continue_line(&bytes[start..], on_event);
+        if !bytes.is_empty() {
+            self.continue_line(bytes, on_event);
         }
     }
 

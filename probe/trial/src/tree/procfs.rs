@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::io::{AsFd, OwnedFd};
 use std::sync::Arc;
 use wire::os;
-use wire::os::{openat, readlinkat, Errno};
+use wire::os::{find_byte, find_last_byte, openat, readlinkat, Errno};
 
 /// A process as /proc/<pid>/stat describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -249,8 +249,8 @@ fn numbers_in(text: &[u8], into: &mut Vec<i32>) {
 /// Parses the file stat of a process or a thread. The second value: it is a zombie. The name in brackets is the program's own choice: it may hold
 /// spaces, brackets, anything; so the fields are counted from the last bracket.
 fn parse_stat(stat: &[u8]) -> Option<(Process, bool)> {
-    let open = memchr::memchr(b'(', stat)?;
-    let close = memchr::memrchr(b')', stat)?;
+    let open = find_byte(b'(', stat)?;
+    let close = find_last_byte(b')', stat)?;
     let pid = std::str::from_utf8(&stat[..open]).ok()?.trim().parse().ok()?;
     let rest = std::str::from_utf8(stat.get(close + 1..)?).ok()?;
     // proc(5) counts fields from 1; the first here is number 3, the state.
