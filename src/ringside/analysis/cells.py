@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ringside.model.design import NS_OF, Cell
@@ -115,9 +115,7 @@ def analyse_cell(
     )
 
 
-def _missing(
-    trials: Sequence[Trial], by_block: Mapping[str, Mapping[int, float]], measurement: Measurement
-) -> dict[str, str]:
+def _missing(trials: Sequence[Trial], known: Collection[str], measurement: Measurement) -> dict[str, str]:
     """By metric that is made from a phase: why the `ok` trials have none. The last of them is shown."""
     last = next((trial for trial in reversed(trials) if trial.outcome is Outcome.OK), None)
     if last is None:
@@ -130,5 +128,5 @@ def _missing(
             else f"no `::phase name={phase}`; the phases reported: {reported}"
         )
         for metric, phase in measurement.phase_of.items()
-        if metric not in by_block
+        if metric not in known
     }

@@ -122,13 +122,12 @@ def diagnose(
 def references(trials: Sequence[Trial]) -> dict[str, dict[int, float]]:
     """By reference computation (`computing`, `memory`) and block: how long it took, in nanoseconds."""
     reports = [(trial.block, trial.report) for trial in trials if trial.report]
-    times_ns = {
-        "computing": {block: float(each.reference_ns) for block, each in reports if each.reference_ns},
-        "memory": {
-            block: float(each.memory_reference_ns) for block, each in reports if each.memory_reference_ns
-        },
-    }
-    return {name: by_block for name, by_block in times_ns.items() if by_block}
+    times_ns: dict[str, dict[int, float]] = {}
+    for block, report in reports:
+        for name, ns in (("computing", report.reference_ns), ("memory", report.memory_reference_ns)):
+            if ns:
+                times_ns.setdefault(name, {})[block] = float(ns)
+    return times_ns
 
 
 def drifted(trials: Sequence[Trial]) -> Iterator[Diagnostic]:

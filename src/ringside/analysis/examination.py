@@ -354,12 +354,9 @@ class RunExamination:
         beyond = decision.direction * (math.log(ratio.estimate) - bias)
         return beyond < _BEYOND_CARRY_OVER * math.hypot(own_error, error)
 
-    def _of_percentiles(
-        self, metric: Metric, point: Point, numerator: str, denominator: str
-    ) -> Decision | None:
+    def _of_percentiles(self, metric: Metric, point: Point, *names: str) -> Decision | None:
         """The decision by percentiles of all requests: a difference if the interval excludes 1 at the error
         rate divided by the number of comparisons. None where the store has no requests."""
-        names = (numerator, denominator)
         above, below = (self.observations.percentile(metric.name, Cell(name, point)) for name in names)
         if above is None or below is None or min(above.blocks, below.blocks) < MIN_BLOCKS:
             return None

@@ -183,7 +183,7 @@ def _changes(contender: str, runs: Sequence[HistoryRun], values: Sequence[Interv
         before, after = logs[edges[number - 1] : place.index], logs[place.index : edges[number + 1]]
         ratio = math.exp(median(after) - median(before))
         sides = runs[edges[number - 1] : place.index], runs[place.index : edges[number + 1]]
-        causes = _causes(contender, *sides, ratio)
+        causes = _causes(contender, sides, ratio)
         changes.append(Change(place.index, runs[place.index].id, ratio, place.p, causes))
     return tuple(changes)
 
@@ -204,16 +204,13 @@ def _confirmed(logs: Sequence[float]) -> list[LevelChange]:
     return [place for place in places if place.index in edges]
 
 
-def _causes(
-    contender: str, before: Sequence[HistoryRun], after: Sequence[HistoryRun], ratio: float
-) -> tuple[ChangeCause, ...]:
+def _causes(contender: str, sides: Sequence[Sequence[HistoryRun]], ratio: float) -> tuple[ChangeCause, ...]:
     """The differences between the last run before a change and the first run after it."""
-    old, new = before[-1], after[0]
+    old, new = sides[0][-1], sides[1][0]
     causes = differences(old, new, [contender])
     for name in old.references_ns.keys() & new.references_ns.keys():
         levels = [
-            median(run.references_ns[name] for run in side if name in run.references_ns)
-            for side in (before, after)
+            median(run.references_ns[name] for run in side if name in run.references_ns) for side in sides
         ]
         speed = levels[1] / levels[0] if levels[0] > 0 else 1.0
         explains = math.log(speed) / math.log(ratio) if ratio != 1 and speed > 0 else 0.0

@@ -25,16 +25,10 @@ class RunAnalysis(RunFigures):
     them. `is_held`: a process still works on the run, so it was not cut off."""
 
     def __init__(
-        self,
-        run: Run,
-        trials: Sequence[Trial],
-        sources: Mapping[str, str] | None = None,
-        *,
-        is_held: bool = False,
+        self, run: Run, trials: Sequence[Trial], sources: Mapping[str, str] = {}, *, is_held: bool = False
     ) -> None:
         super().__init__(run, trials)
-        self.sources = sources or {}
-        self.is_held = is_held
+        self.sources, self.is_held = sources, is_held
 
     def program(self, contender: str) -> Mapping[str, str]:
         """The texts of a contender's files by path; without those that were not stored."""

@@ -15,6 +15,9 @@ from ringside.model.results import Diagnostic, Interval, Obstacle, Verdict
 from ringside.stats import unpaired
 from ringside.stats.interval import exponential, is_positive_finite
 
+Runs = Sequence[RunAnalysis]
+# By run and block.
+Values = Sequence[Sequence[float]]
 _MACHINE = ("cpu_model", "cpus", "kernel", "memory_bytes")
 
 
@@ -59,10 +62,7 @@ class RunDiff:
 
 
 def diff(
-    one: RunAnalysis | Sequence[RunAnalysis],
-    other: RunAnalysis | Sequence[RunAnalysis],
-    metric: str | None = None,
-    margin: float | None = None,
+    one: RunAnalysis | Runs, other: RunAnalysis | Runs, metric: str | None = None, margin: float | None = None
 ) -> RunDiff:
     """The comparison of two sides of one run or several, cell by cell; the intervals of one metric hold
     together with 95 %. `margin`: that of the last run if left out. Raises UsageError where the runs have
@@ -80,10 +80,12 @@ def diff(
     ids = " and ".join(run.run.id for run in runs)
     if not shared:
         raise UsageError(f"{ids} share no cell with figures: give the programs the same names in both")
-    moves = {
-        name: _log_shift(*([run.references_ns.get(name, {}) for run in side] for side in (seconds, firsts)))
-        for name in runs[0].references_ns
-    }
+
+    def references(side: Runs, name: str) -> Values:
+        return [list(run.references_ns.get(name, {}).values()) for run in side]
+
+    names = runs[0].references_ns
+    moves = {name: _log_shift(references(seconds, name), references(firsts, name)) for name in names}
     machine = {name: moved for name, moved in moves.items() if moved}
     shifts = list(machine.values())
     changes = [each for one in metrics for each in _changes(firsts, seconds, one, shared, shifts, margin)]
@@ -93,7 +95,7 @@ def diff(
     return RunDiff(firsts, seconds, tuple(changes), ratios, _diagnose(firsts, seconds, machine), margin)
 
 
-def _check(firsts: Sequence[RunAnalysis], seconds: Sequence[RunAnalysis]) -> None:
+def _check(firsts: Runs, seconds: Runs) -> None:
     first, *others = runs = (*firsts, *seconds)
     names = [run.run.id for run in runs]
     if twice := [name for name in names if names.count(name) > 1]:
@@ -115,15 +117,13 @@ def _check(firsts: Sequence[RunAnalysis], seconds: Sequence[RunAnalysis]) -> Non
             )
 
 
-def _log_shift(
-    after: Sequence[Mapping[int, float]], before: Sequence[Mapping[int, float]]
-) -> Interval | None:
+def _log_shift(after: Values, before: Values) -> Interval | None:
     """How a reference computation changed; None where a run has none."""
     if len(after) + len(before) == 2:
-        return unpaired.log_shift(list(after[0].values()), list(before[0].values()))
+        return unpaired.log_shift(after[0], before[0])
     if not all((*after, *before)):
         return None
-    later, earlier = ([math.log(median(run.values())) for run in side] for side in (after, before))
+    later, earlier = ([math.log(median(run)) for run in side] for side in (after, before))
     return unpaired.shift_of_runs(later, earlier)
 
 
@@ -132,12 +132,7 @@ def _is_known(machine: Iterable[Interval]) -> bool:
     return bool(shifts := [*machine]) and all(each.low is not None for each in shifts)
 
 
-def _ratio(
-    after: Sequence[Sequence[float]],
-    before: Sequence[Sequence[float]],
-    machine: Sequence[Interval],
-    family: int,
-) -> Interval | None:
+def _ratio(after: Values, before: Values, machine: Sequence[Interval], family: int) -> Interval | None:
     """For one run a side, from their blocks; for several, from the runs' medians. None if a value is not
     positive."""
     if len(after) + len(before) == 2:
@@ -150,7 +145,7 @@ def _ratio(
     return unpaired.ratio_of_runs(later, earlier, [each.estimate for each in machine], family=family)
 
 
-def _level(runs: Sequence[RunAnalysis], cell: Cell, metric: Metric) -> Interval:
+def _level(runs: Runs, cell: Cell, metric: Metric) -> Interval:
     """The figure of a side: its run's figure, or the median of several runs' figures."""
     figures = [run.cells[cell].metrics[metric.name] for run in runs]
     if len(figures) == 1:
@@ -159,14 +154,14 @@ def _level(runs: Sequence[RunAnalysis], cell: Cell, metric: Metric) -> Interval:
 
 
 def _changes(
-    firsts: Sequence[RunAnalysis],
-    seconds: Sequence[RunAnalysis],
+    firsts: Runs,
+    seconds: Runs,
     metric: Metric,
     shared: Sequence[Cell],
     machine: Sequence[Interval],
     margin: float,
 ) -> list[CellChange]:
-    def values(runs: Sequence[RunAnalysis], cell: Cell) -> list[list[float]]:
+    def values(runs: Runs, cell: Cell) -> Values:
         has_figures = all(metric.name in run.cells[cell].metrics for run in runs)
         return [list(run.cells[cell].values(metric.name).values() if has_figures else ()) for run in runs]
 
@@ -200,9 +195,7 @@ def _changes(
     return changes
 
 
-def _diagnose(
-    firsts: Sequence[RunAnalysis], seconds: Sequence[RunAnalysis], machine: Mapping[str, Interval]
-) -> tuple[Diagnostic, ...]:
+def _diagnose(firsts: Runs, seconds: Runs, machine: Mapping[str, Interval]) -> tuple[Diagnostic, ...]:
     first, *others = runs = (*firsts, *seconds)
     diagnostics = []
     if not others[1:]:

@@ -299,9 +299,7 @@ class Measurement(ABC):
     def figures(self, trial: Trial) -> dict[str, float]:
         """The metrics of an `ok` trial, by name; unobserved ones are left out."""
 
-    def medians(
-        self, trials: Iterable[Trial], of: Callable[[Mapping[str, float]], float | None]
-    ) -> dict[Cell, float]:
+    def medians(self, trials: Iterable[Trial], of: Callable[[Medians], float | None]) -> dict[Cell, float]:
         """By cell, the median of `of` over its `ok` trials, without cells where it is None."""
         values: dict[Cell, list[float]] = {}
         for trial in trials:

@@ -158,16 +158,11 @@ def nominal(field: str, **properties: Any) -> Json:
 
 
 def x_axis(
-    field: str,
-    title: str,
-    xs: Iterable[float],
-    *,
-    log: bool = False,
-    words: Mapping[float, str] | None = None,
+    field: str, title: str, xs: Iterable[float], *, log: bool = False, words: Mapping[float, str] = {}
 ) -> Json:
     """The encoding of an axis from the least to the greatest of `xs`. `log`: it is logarithmic, unless it
     begins at 0. `words`: what stands at its ticks, instead of round numbers."""
-    places = sorted({*xs, *(words or ())})
+    places = sorted({*xs, *words})
     low, high = places[0], places[-1]
     log = log and low > 0
     # The prefix m of thousandths looks like a unit.
@@ -182,10 +177,8 @@ def x_axis(
     elif log:
         ticks["values"] = log_ticks(low, high)
     else:
-        ticks |= {
-            "tickCount": 5,
-            **({"tickMinStep": 1} if all(float(x).is_integer() for x in places) else {}),
-        }
+        ticks["tickCount"] = 5
+        ticks |= {"tickMinStep": 1} if all(float(x).is_integer() for x in places) else {}
     return quantitative(
         field,
         title=title.replace("`", "") or None,
@@ -233,14 +226,10 @@ def layer(data: str, mark: str, *, valid: str = "", encoding: Json, **properties
     return drawn | ({"transform": [{"filter": f"isValid(datum.{valid})"}]} if valid else {})
 
 
-def layered(
-    layers: Sequence[Json], height: int, data: Mapping[str, Any], *, independent: Sequence[str] = ()
-) -> Json:
-    """Layers over each other, with their data by name; the channels in `independent` have a scale in each.
-    Text beside the plot counts as a part of it, so it has its room."""
+def layered(layers: Sequence[Json], height: int, data: Mapping[str, Any]) -> Json:
+    """Layers over each other, with their data by name. Text beside the plot has room as a part of it."""
     frame: Json = template("frame", layers=list(layers), height=height, data=dict(data))
-    scales = dict.fromkeys(independent, "independent")
-    return frame | ({"resolve": {"scale": scales}} if scales else {})
+    return frame
 
 
 def beside(data: str, *, text: str, y: Json, colour: Json) -> Json:

@@ -21,11 +21,8 @@ def timeline_charts(analysis: RunAnalysis) -> Iterator[spec.Chart]:
     if view is None:
         return
     for point in analysis.points:
-        timelines = {
-            name: timeline
-            for name in analysis.names
-            if (timeline := analysis.timelines.get(Cell(name, point)))
-        }
+        each = ((name, analysis.timelines.get(Cell(name, point))) for name in analysis.names)
+        timelines = {name: timeline for name, timeline in each if timeline}
         blocks = ", ".join(f"{name} {timeline.block}" for name, timeline in timelines.items())
         yield spec.Chart(
             f"Time line{where(analysis, point, ': ')}",
@@ -77,7 +74,8 @@ def _timeline(timeline: Timeline, view: TimelineView) -> spec.Json:
         memory=[0, highest / unit],
         kinds=[_MEMORY, _KERNEL],
     )
-    return spec.layered(layers, 230, _timeline_data(timeline, first, unit), independent=("y",))
+    panel = spec.layered(layers, 230, _timeline_data(timeline, first, unit))
+    return panel | {"resolve": {"scale": {"y": "independent"}}}
 
 
 def _timeline_data(timeline: Timeline, first: float, unit: float) -> spec.Json:

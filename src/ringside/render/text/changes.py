@@ -7,17 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from ringside import units
-from ringside.analysis.history import (
-    CONFIRMED_BY,
-    LEAST_EFFECT,
-    MIN_RUNS,
-    ChangeCause,
-    History,
-)
+from ringside.analysis.history import CONFIRMED_BY, LEAST_EFFECT, MIN_RUNS, ChangeCause, History
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.run_diff import RunDiff
-from ringside.model.design import Metric, Point
-from ringside.model.results import Comparison, Verdict
+from ringside.analysis.suite import SessionRatio
+from ringside.model.design import Point
+from ringside.model.results import Verdict
 from ringside.render.text import cells
 from ringside.render.text.cells import Row, TableCell, TableData, plain_table, table
 from ringside.render.text.words import KINDS, MAX_NAMED, Sentence, undecided, verdict_text, where
@@ -87,9 +82,7 @@ def contender_changes(diff: RunDiff) -> list[str]:
     return sentences
 
 
-def session_table(
-    first: RunAnalysis, ratios: Sequence[tuple[Metric, Comparison, Sequence[float], float]]
-) -> TableData:
+def session_table(first: RunAnalysis, ratios: Sequence[SessionRatio]) -> TableData:
     """The pairs over the sessions of an experiment, and how far the sessions differ."""
     rows: list[Row] = []
     for metric, over, each, deviation in ratios:

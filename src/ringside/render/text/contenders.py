@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 
 from ringside import units
 from ringside.analysis.run import RunAnalysis
@@ -28,12 +29,9 @@ _COLUMNS: dict[str, Callable[[PlannedContender], str]] = {
     # Commands and URLs have no manifest.
     "what": lambda contender: "" if runs_on(contender) else contender.title,
     "class": lambda contender: contender.kind if runs_on(contender) else "",
-    "family": lambda contender: contender.family,
-    "model": lambda contender: contender.model,
-    "queue": lambda contender: contender.queue,
-    "scheduler": lambda contender: contender.scheduler,
+    **{name: attrgetter(name) for name in ("family", "model", "queue", "scheduler")},
     "runs on": runs_on,
-    "from": lambda contender: contender.origin,
+    "from": attrgetter("origin"),
 }
 
 
@@ -53,13 +51,11 @@ def contender_table(*analyses: RunAnalysis) -> TableData:
         for column, text_of in _COLUMNS.items()
     }
     columns = [column for column in _COLUMNS if any(texts[name, column] for name in contenders)]
-    return table(
-        "Contenders",
-        [
-            [("contender", name), *((column, one_line(texts[name, column], _MAX_TEXT)) for column in columns)]
-            for name in contenders
-        ],
-    )
+    rows: list[Row] = [
+        [("contender", name), *((column, one_line(texts[name, column], _MAX_TEXT)) for column in columns)]
+        for name in contenders
+    ]
+    return table("Contenders", rows)
 
 
 def failure_table(analysis: RunAnalysis) -> TableData | None:

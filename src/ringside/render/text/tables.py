@@ -3,13 +3,13 @@ one metric over all points, machines, where the time went, repeats, and what a s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ringside import units
 from ringside.analysis.distributions import MIN_FOR_STEADY_STATE, WarmUp
 from ringside.analysis.run import RunAnalysis
-from ringside.analysis.scaling import CoresScaling, ScaledContender
+from ringside.analysis.scaling import CoresScaling, Growth, Law, ScaledContender
 from ringside.model.design import Cell, Metric, Point
 from ringside.model.results import Interval, Outcome
 from ringside.render.text import cells, contenders
@@ -344,7 +344,7 @@ def scaling_tables(analysis: RunAnalysis) -> Iterator[TableData]:
         titles = {fixed: analysis.setting(fixed) for _, fixed in growth.values}
         yield table(
             f"{metric.title}: growth with {size}",
-            _by_setting(growth.order, titles, growth.values, "exponent", ""),
+            _by_setting(growth, titles, "exponent", ""),
             f"the power of {size} with which it grows: 1 is in proportion; with 95 % intervals",
         )
 
@@ -353,28 +353,17 @@ def slope_tables(analysis: RunAnalysis) -> Iterator[TableData]:
     """A table per slope: a row per contender, smallest first, a column per setting of other factors."""
     for growth in analysis.slopes:
         slope, titles = growth.law, {fixed: str(fixed) for _, fixed in growth.values}
-        shown = _by_setting(growth.order, titles, growth.values, slope.title, slope.unit)
-        yield table(slope.title, shown, slope.explanation)
+        yield table(slope.title, _by_setting(growth, titles, slope.title, slope.unit), slope.explanation)
 
 
-def _by_setting(
-    names: Iterable[str],
-    titles: Mapping[Point, str],
-    values: Mapping[tuple[str, Point], Interval],
-    only: str,
-    unit: str,
-) -> list[Row]:
+def _by_setting(growth: Growth[Law], titles: Mapping[Point, str], only: str, unit: str) -> list[Row]:
     """A row for each contender, a column for each setting; `only`: its title where there is one setting."""
-    return [
-        [
-            ("contender", name),
-            *(
-                (title if len(titles) > 1 else only, cells.interval(values.get((name, fixed)), unit))
-                for fixed, title in titles.items()
-            ),
-        ]
-        for name in names
-    ]
+    columns = list(titles.values()) if len(titles) > 1 else [only]
+    rows: list[Row] = []
+    for name in growth.order:
+        figures = (cells.interval(growth.values.get((name, fixed)), unit) for fixed in titles)
+        rows.append([("contender", name), *zip(columns, figures, strict=True)])
+    return rows
 
 
 def outlook(row: ScaledContender) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import sys
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from rich.box import SIMPLE_HEAD, Box
@@ -195,9 +195,9 @@ def render(
     as a small list."""
     # What was asked for is not dropped: it follows in tables of its own.
     table = replace(table, narrow=()) if everything else brief(table)
-    barred = frozenset(index for row in table.rows for index, cell in enumerate(row) if cell.bar is not None)
+    barred = {index for row in table.rows for index, cell in enumerate(row) if cell.bar is not None}
     if len(table.rows) < 2 or console.options.ascii_only:
-        barred = frozenset()
+        barred = set()
     grids = _one_grid(table, console, barred, box) or _several_grids(table, console, barred, box)
     if table.title:
         console.print(Text(one_line(table.title), style="bold"))
@@ -217,9 +217,9 @@ def render(
         console.print(Text(one_line(note)), style="dim")
 
 
-def _one_grid(table: TableData, console: Console, barred: frozenset[int], box: Box | None) -> list[Table]:
+def _one_grid(table: TableData, console: Console, barred: Collection[int], box: Box | None) -> list[Table]:
     """The table with as many columns as fit, empty where those that must be there do not."""
-    for bars in (barred, frozenset[int]()) if barred else (barred,):
+    for bars in (barred, ()) if barred else (barred,):
         kept = list(range(len(table.columns)))
         for dropped in (None, *(table.narrow[:-1] if bars else table.narrow)):
             if dropped in table.columns:
@@ -231,7 +231,7 @@ def _one_grid(table: TableData, console: Console, barred: frozenset[int], box: B
 
 
 def _several_grids(
-    table: TableData, console: Console, barred: frozenset[int], box: Box | None
+    table: TableData, console: Console, barred: Collection[int], box: Box | None
 ) -> list[Table]:
     """The indispensable columns in several tables, each with the names; empty if not even two fit."""
     if console.width < _MIN_SPLIT_WIDTH:
@@ -257,7 +257,7 @@ def _fits(grid: Table, console: Console) -> bool:
     return console.measure(grid, options=options).minimum <= console.width
 
 
-def _grid(table: TableData, kept: Sequence[int], barred: frozenset[int], box: Box | None) -> Table:
+def _grid(table: TableData, kept: Sequence[int], barred: Collection[int], box: Box | None) -> Table:
     """These columns of the table, with bars beside those of `barred`."""
     grid = Table(box=box, pad_edge=False, show_edge=False, header_style="bold" if box else "dim")
     kinds = column_kinds(table)

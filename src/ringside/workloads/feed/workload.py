@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from msgspec.structs import replace
 
 from ringside.errors import UsageError
@@ -104,14 +102,14 @@ class Feed(serving.Serving):
                 figures[metric] = times_s["p99"]
         if load and load.streams:
             figures["behind"] = float(load.streams.behind)
-        figures |= _held_figures(point, trial.marks) | self._settling_figures(trial)
+        figures |= _held_figures(trial) | self._settling_figures(trial)
         connections = int(point["connections"])
         if earlier := _earlier(point):
             others = int(earlier["connections"])
-            figures |= _cpu_figure("cold_cpu_per_kchunk_s", point, others, trial.marks, "cold", "cold-end")
+            figures |= _cpu_figure("cold_cpu_per_kchunk_s", trial, others, "cold", "cold-end")
             # In older records the earlier connections were already closed.
             connections += others if trial.load("measured", "earlier") else 0
-        return figures | _cpu_figure("cpu_per_kchunk_s", point, connections, trial.marks, "ramped", "held")
+        return figures | _cpu_figure("cpu_per_kchunk_s", trial, connections, "ramped", "held")
 
     def _settling_figures(self, trial: Trial) -> dict[str, float]:
         """When memory and the rate of CPU had come to their final values."""
@@ -180,21 +178,20 @@ def _earlier(point: Point) -> Point | None:
     return point.but(connections=connections, seconds=seconds, slow=0, vanish=0, warm=0)
 
 
-def _cpu_figure(
-    name: str, point: Point, connections: int, marks: Mapping[str, protocol.Sample], *between: str
-) -> dict[str, float]:
+def _cpu_figure(name: str, trial: Trial, connections: int, *between: str) -> dict[str, float]:
     """The server's CPU seconds for a thousand chunks between two marks."""
-    begin, end = (marks.get(mark) for mark in between)
+    begin, end = map(trial.marks.get, between)
     if not begin or not end or end.t_ns <= begin.t_ns:
         return {}
     # The load checks that as many chunks came as were due.
     seconds = (end.t_ns - begin.t_ns) * 1e-9
-    chunks = connections * seconds / (int(point["interval_ms"]) / 1000)
+    chunks = connections * seconds / (int(trial.cell.point["interval_ms"]) / 1000)
     return {name: (end.cpu_ns - begin.cpu_ns) * 1e-9 / (chunks / 1000)}
 
 
-def _held_figures(point: Point, marks: Mapping[str, protocol.Sample]) -> dict[str, float]:
+def _held_figures(trial: Trial) -> dict[str, float]:
     """Memory of the server and of the kernel while all feeds are held, and how much it gave back."""
+    point, marks = trial.cell.point, trial.marks
     held, after = marks.get("held"), marks.get("after")
     idle = marks.get("base") or marks.get("idle")
     if held is None:
