@@ -1,6 +1,5 @@
-"""The answer of a run: which contenders are first at each point, which share that place and which points are
-open, from verdicts and rank intervals; and influences other than the programs, from figures of the run.
-render/text/answers.py has the sentences, docs/RULES.md the rules."""
+"""The answer of a run: who is first at each point, by verdicts and ranks, and which other influences there
+are. render/text/answers.py has the sentences, docs/RULES.md the rules."""
 
 from __future__ import annotations
 
@@ -26,10 +25,8 @@ WEAK_FLOOR, WAITING, NOT_WARM = "weak-reference", "waiting", "not-warm"
 
 
 class FirstPlace(StrEnum):
-    """The state of the first place at a point. `FIRST`: one contender has it alone. `SHARED`: several are
-    equivalent, and each other contender is worse than one of them. `OPEN`: undecided, and more blocks could
-    decide it. `BARRED`: no verdict is possible between some contenders. `ALONE`: only one has a figure;
-    `NOTHING`: none has."""
+    """The first place at a point. `SHARED`: several are equivalent and better than all others. `OPEN`: more
+    blocks may decide. `BARRED`: no verdict is possible between some. `ALONE`, `NOTHING`: one or no figure."""
 
     FIRST = "first"
     SHARED = "shared"
@@ -210,8 +207,7 @@ class _PointEvidence:
         return tuple(name for name in names if name in subjects)
 
     def _shares(self, standing: Standing) -> Iterator[tuple[float, Influence]]:
-        """The program's own share of the figure of the next one behind the first (of the first, if none is
-        behind), and what causes the rest."""
+        """By cause, the program's share of the figure of the next one behind, else of the first."""
         run, name = self.run, standing.decisive[-1]
         figures = {metric: value.estimate for metric, value in run.cell(name, self.point).metrics.items()}
         if own := run.measurement.program_share(run.headline.name, self.point, figures):

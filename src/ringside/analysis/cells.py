@@ -49,8 +49,7 @@ class CellAnalysis:
 
 
 def trial_figures(trial: Trial, measurement: Measurement) -> dict[str, float]:
-    """The finite metrics of an `ok` trial, empty for others. A repeated metric is the level of the steady
-    state, or of the last third of the repeats."""
+    """The finite metrics of an `ok` trial; the repeated one by its steady state, or its last third."""
     if trial.outcome is not Outcome.OK:
         return {}
     figures = {name: value for name, value in measurement.figures(trial).items() if math.isfinite(value)}

@@ -1,5 +1,4 @@
-"""The weaknesses of a run's figures: a closed list of codes (docs/RULES.md), with the values for their
-sentences."""
+"""The weaknesses of a run's figures: codes (docs/RULES.md) with the values of their sentences."""
 
 from __future__ import annotations
 
@@ -47,8 +46,7 @@ def carried_over(observations: Observations, metric: str) -> dict[str, float]:
 
 
 def _relative(values: Mapping[Cell, Mapping[int, float]]) -> dict[tuple[int, Cell], float]:
-    """By block and cell: the logarithm of each positive value minus its cell's median, and, if the block has
-    several cells, minus the block's median of these differences."""
+    """By block and cell: the log of a value minus its cell's median and the block's usual rest."""
     by_block: dict[int, dict[Cell, float]] = {}
     for cell, of_cell in values.items():
         logs = {block: math.log(value) for block, value in of_cell.items() if is_positive_finite(value)}
@@ -189,9 +187,8 @@ def _blocks(run: RunFigures) -> Iterator[Diagnostic]:
 
 
 def _obstacles(run: RunFigures) -> Iterator[Diagnostic]:
-    """Pairs without a verdict whatever their intervals; `one-session`: pairs of the headline that differ by
-    no more than other builds or boots do. A metric other than the headline that was not observed, such as the
-    memory of a program that ends at once, is no failure."""
+    """Pairs without a verdict whatever their intervals, but for unobserved metrics besides the headline;
+    `one-session`: differences no larger than those of other builds or boots."""
     subjects: dict[str, list[str]] = {}
     for comparison in (each for pairs in run.comparisons.values() for each in pairs.values()):
         names = (comparison.contender, comparison.baseline)

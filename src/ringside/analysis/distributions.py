@@ -25,8 +25,7 @@ from ringside.workloads.base import Distribution
 
 @dataclass(frozen=True, slots=True)
 class Percentile:
-    """A percentile in nanoseconds, at a level from 0 to 1. `low_ns`, `high_ns`: the lowest and the highest of
-    the trials' own; None where a trial has too few requests for it."""
+    """A percentile, its level from 0 to 1. `low_ns`, `high_ns`: the trials' range, if they support it."""
 
     level: float
     value_ns: float
@@ -36,8 +35,7 @@ class Percentile:
 
 @dataclass(frozen=True, slots=True)
 class PercentileCurve:
-    """All requests of the `ok` trials of a cell together. This describes them without inference, because
-    requests of one trial depend on each other."""
+    """All requests of a cell's `ok` trials together, without inference: they depend on each other."""
 
     distribution: Distribution
     cell: Cell
@@ -66,8 +64,7 @@ def analyse_percentiles(run: RunFigures) -> tuple[PercentileCurve, ...]:
 
 
 def load_totals(run: RunFigures) -> dict[str, Counter[str]]:
-    """By contender the sums over the loads of its measured trials: right answers in time (`answered`),
-    `messages` of streams, requests without an answer (`unfinished`), `errors` of all kinds."""
+    """By contender, sums over its loads: `answered`, `messages` of streams, `unfinished`, `errors`."""
     totals: dict[str, Counter[str]] = {}
     for trial in run.trials:
         own = totals.setdefault(trial.cell.contender, Counter())
@@ -92,8 +89,7 @@ def descriptions(run: RunFigures) -> dict[Cell, Description]:
 def over_points(
     run: RunFigures, name: str, base: Point, others: Sequence[Point], tests: int = 0
 ) -> Iterator[Comparison]:
-    """Compares a command at each other point with the same command at `base`, by the headline; the names are
-    the points'. Bonferroni's bound keeps one error rate over `tests` comparisons [default: these]."""
+    """Compare a command at other points with `base`, by the headline; Bonferroni over `tests` [all]."""
     metric = run.headline
     for point in others:
         upper, lower = (run.cell(name, each).values(metric.name) for each in (point, base))
@@ -158,11 +154,9 @@ def analyse_warm_ups(run: RunFigures) -> tuple[WarmUp, ...]:
 
 @dataclass(frozen=True, slots=True)
 class MachineRow:
-    """A contender at a point. By machine, as far as there are figures: `figures`, medians of the headline;
-    `ratios`, it over the baseline. These are of pairs inside blocks, and a block is of one machine, so none
-    compares machines. `spread`: the factor by which the ratios of two machines typically differ (a standard
-    deviation of their logarithms, as a factor: 1 is none); None where fewer than two machines have two
-    pairs."""
+    """A contender by machine: medians of the headline, and ratios over the baseline, from pairs on one
+    machine. `spread`: the factor by which two machines' ratios typically differ (1: none); None without two
+    machines of two pairs."""
 
     cell: Cell
     figures: Mapping[str, Interval]

@@ -59,8 +59,7 @@ def _over_baseline(experiment: Experiment) -> tuple[tuple[str, str], ...]:
 
 
 class Observations:
-    """What trials showed, by cell: the `values` of each metric by block, the blocks in which it was or should
-    have been measured (`attempted`), and what the repeats did without a steady state (`unsteady`)."""
+    """By cell, the `values` of each metric by block, the blocks `attempted`, and those `unsteady`."""
 
     def __init__(self, measurement: Measurement, trials: Iterable[Trial] = ()) -> None:
         self._measurement = measurement
@@ -101,8 +100,7 @@ class Observations:
                     self._merged.add(name)
 
     def percentile(self, metric: str, cell: Cell) -> MergedPercentile | None:
-        """A high percentile of the requests of all blocks together. None if every block has twice the
-        requests that its own percentile needs; with fewer, a block's percentile is too low by 1 % or more."""
+        """A high percentile of all blocks' requests; None if each block has twice those that it needs."""
         blocks, values = self._histograms.get((metric, cell), {}), self.values[cell].get(metric, {})
         if metric not in self._merged or not blocks or len(blocks) < len(values):
             return None
@@ -221,8 +219,7 @@ class RunExamination:
         return blocks in self._looks
 
     def conclude(self, rest: Iterable[Trial], *, is_over: bool) -> None:
-        """Settle all comparisons. `rest`: the trials of blocks that are not whole. `is_over`: the run has
-        ended, so what is not decided stays so."""
+        """Settle all comparisons. `rest`: trials of incomplete blocks. `is_over`: no blocks will follow."""
         self._is_over = is_over
         if is_over:
             # The last look may spend all of the error rate that the earlier ones left.
@@ -418,10 +415,8 @@ def judge_trials(
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The contenders at a point, class by class, those with the best median first, behind them those that
-    failed too often for a verdict (`failing`), whose ranks are the last, and those without figures. `ranks`:
-    the first and the last rank that each contender with figures can have inside its class, from 1; none where
-    no two were compared. `cold`: those that were still warming up, which have no rank."""
+    """The contenders at a point by class: best median first, then `failing` ones, then those without figures.
+    `ranks`: the first and last rank (from 1) inside the class, if any were compared. `cold`: warming up."""
 
     order: tuple[str, ...]
     ranks: Mapping[str, tuple[int, int]]

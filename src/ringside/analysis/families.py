@@ -18,12 +18,9 @@ from ringside.stats.paired import paired_ratio
 
 @dataclass(frozen=True, slots=True)
 class FamilyStanding:
-    """The figures of the ranked class at a point: of a metric, or how many times better it is there than at
-    another point (`over`), without an order. `families`: by name, their contenders with a figure, the best
-    first in both. `first`: the contenders that may be first, the best first. `ahead`: pairs of families of
-    two of which each contender of one is shown to be better than each of the other. `unknown`: contenders
-    with a figure but no family. `others`: of another class, except the floor. `lacking`: without a
-    figure."""
+    """The ranked class's figures at a point, or how many times better than at `over`. `families`: members
+    with figures, best first. `first`: possible winners. `ahead`: family pairs, each member better. `unknown`:
+    of no family; `others`: of other classes; `lacking`: without figures."""
 
     analysis: RunAnalysis
     metric: Metric

@@ -29,13 +29,11 @@ Comparisons = Mapping[tuple[str, str], Comparison]
 
 
 class RunFigures:
-    """A run with those of its stored trials that count. Figures are computed when they are first asked for.
-    Points are in the plan's order, names of contenders in the experiment's, and metrics are those that are
-    compared, the headline first."""
+    """A run with its trials that count. Points are in the plan's order, contenders in the experiment's;
+    metrics are the compared ones, the headline first."""
 
     def __init__(self, run: Run, trials: Sequence[Trial]) -> None:
-        """Raises UsageError where the workload is not known here, StoreError where the plan cannot be read or
-        the trials do not fit it."""
+        """Raises UsageError for an unknown workload, StoreError for a plan or trials that do not fit."""
         self.run, self.plan = run, read_plan(run)
         self.experiment, self.points = self.plan.experiment, self.plan.points
         self.contenders, self.names = self.plan.contenders, self.experiment.contenders
@@ -122,8 +120,7 @@ class RunFigures:
         return most if most and len(levels(most)) >= _SWEEP_LEVELS else None
 
     def laws(self, kind: str) -> list[ScalingLaw]:
-        """The laws of a kind over factors with several levels in this run, all integers. For commands: one
-        law per parameter with three numbers or more."""
+        """The laws of a kind over integer factors that vary; of commands, over parameters of 3 numbers."""
         if self.measurement.name == COMMAND.name and kind == "size":
             own = {name: {each[name] for each in self.points} for name in self.varying}
             sweeps = {name: set(map(float, each)) for name, each in own.items() if all(map(is_number, each))}
@@ -259,8 +256,7 @@ class RunFigures:
 
     @cached_property
     def overview_point(self) -> Point:
-        """The point that represents the run in an overview: the last of those with the most contenders; if a
-        factor is swept, the last with more than half of these."""
+        """The last point with the most contenders; of a sweep, the last with more than half of them."""
         present = {
             point: sum(set(self.cell(name, point).outcomes) != {Outcome.UNAVAILABLE} for name in self.names)
             for point in self.points

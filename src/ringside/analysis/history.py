@@ -58,8 +58,7 @@ class ChangeCause:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change of level at the run of that index of the series. `ratio`: the median of the new level over
-    that of the old one; `causes`: what else changed there, none where nothing known did."""
+    """A change of level at a run. `ratio`: of the medians; `causes`: what else changed there, if known."""
 
     index: int
     run: str
@@ -189,9 +188,8 @@ def _changes(contender: str, runs: Sequence[HistoryRun], values: Sequence[Interv
 
 
 def _confirmed(logs: Sequence[float]) -> list[LevelChange]:
-    """The changes that are large enough and that the series already showed without its last run, and without
-    its last two: a history is examined after each run, and each examination may find a change where there is
-    none."""
+    """Large changes that the series showed without its last runs, too: a history is looked at after each run,
+    and each look may find a change where there is none."""
     earlier = (
         [level_changes(logs[:-runs]) for runs in range(1, CONFIRMED_BY + 1)] if len(logs) > MIN_RUNS else []
     )

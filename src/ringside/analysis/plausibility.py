@@ -24,8 +24,7 @@ MIN_LATENCY_NS = 1000
 
 
 def beyond_floor(run: RunFigures) -> Iterator[Diagnostic]:
-    """A warning for each metric in which contenders are better than the floor, at some point. Those of a
-    headline for which `limit` is written have a stronger one of `implausible`."""
+    """A warning per metric in which contenders beat the floor, unless `implausible` warns of it."""
     floor = run.floor
     if floor is None:
         return
@@ -40,8 +39,7 @@ def beyond_floor(run: RunFigures) -> Iterator[Diagnostic]:
 
 
 def floor_excess(metric: Metric, over_floor: Interval | None) -> Interval | None:
-    """How many times worse the floor is than a contender, by the ratio of this one to it; None where there is
-    no ratio, or the floor is shown to be better."""
+    """How many times worse the floor is than a contender; None without a ratio, or if the floor is better."""
     if over_floor is None:
         return None
     excess = over_floor.inverse if metric.smaller_is_better else over_floor

@@ -35,8 +35,7 @@ class ThenAndNow:
 
 
 def then_and_now(source: Published, run: RunFigures) -> tuple[ThenAndNow, ...]:
-    """For each metric of the source, compared in this run or not, its figures that belong to points and
-    contenders of the run, and the ratios of the pairs that tables show."""
+    """For each metric of the source, its figures and ratios that this run's points and pairs have, too."""
     workload = run.measurement
     if not isinstance(workload, Workload):
         return ()

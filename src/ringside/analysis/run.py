@@ -21,8 +21,7 @@ from ringside.workloads import measurement as find_measurement
 
 
 class RunAnalysis(RunFigures):
-    """A whole run. `sources`: texts of the contenders' files by hash; empty where nothing was stored with
-    them. `is_held`: a process still works on the run, so it was not cut off."""
+    """A whole run. `sources`: files' texts by hash, if stored; `is_held`: a process still works on it."""
 
     def __init__(
         self, run: Run, trials: Sequence[Trial], sources: Mapping[str, str] = {}, *, is_held: bool = False
@@ -51,8 +50,7 @@ class RunAnalysis(RunFigures):
 
     @cached_property
     def comparisons(self) -> Mapping[tuple[str, Point], Comparisons]:
-        """If a contender has two modes, no block's ratio is typical, so its ratios are of means. A difference
-        then stands only if that ratio shows it too."""
+        """With ratios of means where a contender has two modes; differences must show in these, too."""
         found, modes, name = dict(super().comparisons), self.modes, self.headline.name
         for point in {cell.point for cell in modes}:
             found[name, point] = pairs = dict(found[name, point])

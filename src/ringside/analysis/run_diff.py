@@ -23,8 +23,7 @@ _MACHINE = ("cpu_model", "cpus", "kernel", "memory_bytes")
 
 @dataclass(frozen=True, slots=True)
 class CellChange:
-    """A cell of both runs in one metric: medians before and after, the ratio of the second run over the
-    first, and what that makes the second run; `obstacle`: why there is no verdict whatever the ratio."""
+    """A cell of both sides in a metric. `ratio`: second over first; `obstacle`: why there is no verdict."""
 
     cell: Cell
     metric: Metric
@@ -37,10 +36,8 @@ class CellChange:
 
 @dataclass(frozen=True, slots=True)
 class RunDiff:
-    """The runs of both sides and all that they share. `machine`: by the name of a reference computation
-    (`computing`, `memory`), how much longer it took on the second side, a ratio; if a run has none, or too
-    few, there are no verdicts, and the intervals do not allow for the machine. `margin`: ratios closer to 1
-    are equivalent."""
+    """Two sides of runs and what they share. `machine`: by reference computation, how much longer it took on
+    the second side; if it is missing, there are no verdicts. `margin`: closer ratios are equivalent."""
 
     firsts: tuple[RunAnalysis, ...]
     seconds: tuple[RunAnalysis, ...]
@@ -133,8 +130,7 @@ def _is_known(machine: Iterable[Interval]) -> bool:
 
 
 def _ratio(after: Values, before: Values, machine: Sequence[Interval], family: int) -> Interval | None:
-    """For one run a side, from their blocks; for several, from the runs' medians. None if a value is not
-    positive."""
+    """From the blocks of one run a side, or the medians of several. None if a value is not positive."""
     if len(after) + len(before) == 2:
         return unpaired.ratio(
             after[0], before[0], machine, family=family, between=unpaired.ASSUMED_BETWEEN_RUNS

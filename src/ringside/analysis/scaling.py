@@ -1,5 +1,4 @@
-"""How a metric changes over cores, over the size of the work, and per unit of a factor; where
-the time went."""
+"""How a metric changes over cores, the size of the work, or a factor; where the time went."""
 
 from __future__ import annotations
 
@@ -116,10 +115,8 @@ class Outlook(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ScaledContender:
-    """A contender over cores. `speed_ups`: by number of cores, over one core, from pairs inside blocks.
-    `efficiency`: the speed-up on the most cores, over these cores. `fit`: None where the law cannot be
-    fitted; else `outlook` is what it says, with the interval of the number of cores or of the speed-up that
-    it names."""
+    """A contender over cores. `speed_ups`: over one core, by number of cores. `efficiency`: at the most
+    cores. `fit`: None without one, else with its `outlook` and the interval of cores or speed-up in it."""
 
     contender: str
     speed_ups: Mapping[int, Interval]
@@ -193,8 +190,7 @@ def _scaled(
 def _outlook(
     fit: Scalability, speed_ups: Mapping[int, Interval]
 ) -> tuple[Outlook, tuple[float, float] | None]:
-    """The conclusion that holds over the whole intervals, and the ends of its number. A point estimate
-    says nothing: where the true coherency is 0, half of all fits make it more than 0."""
+    """The conclusion that holds over whole intervals, and the ends of its number; estimates alone mislead."""
     most, best, contention = fit.levels[-1], fit.best, fit.contention
     highest = [ratio.high for ratio in speed_ups.values()]
     if all(high is not None and high < _GAIN for high in highest):

@@ -1,5 +1,4 @@
-"""The analysis of runs that are shown together: their overview, the claims of their sources, and what they
-have in common."""
+"""Runs that are shown together: overview, claims of their sources, what they have in common."""
 
 from __future__ import annotations
 
@@ -72,8 +71,7 @@ class OverviewCell:
 
 @dataclass(frozen=True, slots=True)
 class OverviewColumn:
-    """A run at one of its points: the last (where experiments have the largest work) of those with the most
-    contenders. `label`: the name of the problem; of the experiment, where two have the same problem."""
+    """A run at its overview point. `label`: the problem, or the experiment if two have the same problem."""
 
     label: str
     analysis: RunAnalysis
@@ -136,9 +134,8 @@ def sessions_of(runs: Iterable[RunAnalysis]) -> list[list[RunAnalysis]]:
 
 
 def over_sessions(runs: Sequence[RunAnalysis]) -> Iterator[SessionRatio]:
-    """Compare each pair in each metric over the sessions of an experiment: the mean of the sessions' log
-    ratios with Student's interval, Bonferroni-corrected to 95 % for all pairs of a metric. Pairs that fewer
-    than two sessions compared are left out."""
+    """Each pair in each metric over an experiment's sessions: the mean of log ratios with Student's interval,
+    Bonferroni-corrected for a metric's pairs; without pairs of one session."""
     first = runs[0]
     pairs = [*itertools.product(first.points, first.pairs)]
     for metric, (point, pair) in itertools.product(first.metrics, pairs):

@@ -52,11 +52,9 @@ def check_part(file: TomlFile, workload: Workload, kind: str, name: str, *keys: 
     file.check_known(f"{kind} of `{workload.name}` called", name, names, *keys)
 
 
-def check_levels(
-    file: TomlFile, workload: Workload, levels_by_factor: Mapping[str, Levels], *keys: Key
-) -> None:
+def check_levels(file: TomlFile, workload: Workload, factors: Mapping[str, Levels], *keys: Key) -> None:
     """Raise CatalogueError for an unknown factor, and for a level that no machine allows."""
-    for factor, levels in levels_by_factor.items():
+    for factor, levels in factors.items():
         check_part(file, workload, "factor", factor, *keys, factor)
         for level in as_tuple(levels):
             try:

@@ -1,5 +1,4 @@
-"""`ringside new contender`: a bundled contender, copied under another name without the workloads that are not
-asked for."""
+"""`ringside new contender`: a bundled contender under another name, with the workloads asked for."""
 
 from __future__ import annotations
 
@@ -137,14 +136,12 @@ def _build(table: str, command: Sequence[str], left_out: Collection[str]) -> str
     return f"{table[: table.index('command')]}command = [{words}]"
 
 
-def _readme(
-    text: str, name: str, origin: Contender, workloads: Sequence[str], left_out: Collection[str]
-) -> str:
+def _readme(text: str, name: str, origin: Contender, kept: Sequence[str], left_out: Collection[str]) -> str:
     """The page of the copy: what to do first, then the sections about what was copied."""
-    runs = " or ".join(f"`ringside run {workload} --with .`" for workload in workloads)
+    runs = " or ".join(f"`ringside run {workload} --with .`" for workload in kept)
     sections = re.split(r"(?m)^(?=## )", text)[1:]
-    kept = [each for each in sections if each.splitlines()[0].removeprefix("## ") not in left_out]
+    copied = [each for each in sections if each.splitlines()[0].removeprefix("## ") not in left_out]
     head = _README.format(name=name, origin=origin.name, title=origin.title, runs=runs)
-    if kept:
+    if copied:
         head += f"What follows is what `{origin.name}` says of its programs.\n\n"
-    return (head + "".join(kept)).rstrip() + "\n"
+    return (head + "".join(copied)).rstrip() + "\n"

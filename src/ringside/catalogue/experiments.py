@@ -24,8 +24,7 @@ _MOST_LEAST_S = 10.0
 
 
 def read_suite(path: Path, experiments: Collection[str] | None = None) -> design.Suite | None:
-    """A file that names experiments as its `parts`; None for an experiment's. `experiments`: the names that
-    there are; without them they are not checked."""
+    """A file with `parts`, or None for an experiment's. `experiments`: the known names, if to be checked."""
     file = read_toml(path)
     if "parts" not in file.data:
         return None
@@ -44,9 +43,8 @@ def read_experiment(
     contender: Callable[[str], catalogue.Contender] | None = None,
     published: Callable[[], Collection[str]] = lambda: (),
 ) -> design.Experiment:
-    """An experiment's file. `contender`: raises UsageError for an unknown name or runtime, CatalogueError
-    where the manifest is broken; `published`: the sources that there are. Without them, their names are
-    checked by the plan alone."""
+    """An experiment's file. `contender` finds one or raises UsageError, CatalogueError; `published`: the
+    known sources. Without them, names are not checked."""
     file = read_toml(path)
     if "parts" in file.data:
         raise file.error("this is a suite, a list of experiments: name one of its `parts`", "parts")
@@ -115,8 +113,7 @@ def _check_contenders(
 def read_question(
     path: Path, experiments: Collection[str], experiment_of: Callable[[str], design.Experiment | None]
 ) -> catalogue.Question:
-    """A question. `experiments`: the names that there are; `experiment_of`: the one of that name, None where
-    it is a suite. Raises CatalogueError, also for a figure that its experiment does not give."""
+    """A question; `experiment_of` finds an experiment, None for a suite. Raises CatalogueError."""
     file = read_toml(path)
     table = decode(file, catalogue.QuestionFile)
     for index, figure in enumerate(table.figures):
@@ -139,8 +136,7 @@ def read_question(
 
 
 def read_published(path: Path, contenders: Collection[str] | None = None) -> catalogue.Published:
-    """Figures and claims of one source. `contenders`: their names; without them, these are not checked.
-    Raises CatalogueError, also for a claim that nothing tests."""
+    """Figures and claims of one source, with known `contenders` if given. Raises CatalogueError."""
     file = read_toml(path)
     table = decode(file, catalogue.PublishedFile)
     for index, entry in enumerate(table.figure):
@@ -161,8 +157,7 @@ def read_published(path: Path, contenders: Collection[str] | None = None) -> cat
 
 
 def _figures(table: catalogue.FigureTable) -> list[catalogue.Figure]:
-    """One entry's figures: a value by itself, or one for each name (`{ p50 = 611, p90 = 790 }`), which
-    then belongs to the metric's name (`latency_s.p50`)."""
+    """An entry's figures: one value, or one per name (`{ p50 = 611 }`), which ends the metric's name."""
     shared = values(catalogue.FigureKeys, table)
     if isinstance(table.value, float):
         return [catalogue.Figure(**shared, value=table.value)]

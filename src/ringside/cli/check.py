@@ -21,11 +21,7 @@ _say = partial(streams.say, name="check")
 
 
 def check(
-    outside: Sequence[str],
-    chosen: Sequence[str],
-    quick: bool,
-    as_json: bool,
-    contender: str | None = None,
+    outside: Sequence[str], chosen: Sequence[str], quick: bool, as_json: bool, contender: str | None = None
 ) -> int:
     """Check a contender and those from `outside`; `chosen`: only in these workloads."""
     contenders = _contenders(contender, outside)

@@ -145,8 +145,7 @@ def outside_of(run: Run, named: Sequence[str]) -> list[str]:
 
 
 def cluster() -> Any:
-    """What reaches other machines: the module that an installed distribution names as its entry point
-    `ringside.cluster`, else the one for Ray. It has `machines` for runs, and `engines` for loads."""
+    """The module that reaches other machines: of the entry point `ringside.cluster`, else the one for Ray."""
     own = EntryPoint("ray", "ringside.cluster.entry", "ringside.cluster")
     return next(iter(entry_points(group=own.group)), own).load()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from ringside.catalogue.releases import dated
@@ -31,7 +31,7 @@ def doctor(machine: bool) -> int:
         context.show_tables([machine_facts()])
         return 0
     contenders, errors = context.catalogue().contenders()
-    table = toolchains(contenders, errors, context.toolchain())
+    table = toolchains(contenders, context.left_out(errors), context.toolchain())
     context.show_tables([table, machine_facts()])
     if missing := dict.fromkeys(row[0].text for row in table.rows if row[2].kind == "failed"):
         streams.say(
@@ -40,9 +40,7 @@ def doctor(machine: bool) -> int:
     return EXIT_FAILED if missing or errors else 0
 
 
-def toolchains(
-    contenders: Sequence[Contender], errors: Mapping[str, object], toolchain: Toolchain
-) -> TableData:
+def toolchains(contenders: Sequence[Contender], notes: Sequence[str], toolchain: Toolchain) -> TableData:
     """The oldest versions that are new enough, and those that are here; what is missing comes first."""
     rust = _probe_compiler(host.SOURCE_FOLDER)
     uses: list[tuple[str, Runtime, str]] = [("Rust", rust, "the probe's build")] if rust else []
@@ -65,7 +63,7 @@ def toolchains(
         for row, names in sorted(users.items(), key=lambda each: isinstance(each[0][2], str))
     ]
     columns = ("toolchain", "needed", "here", "get it with", "for")
-    return plain_table("Toolchains", columns, rows, notes=context.left_out(errors))
+    return plain_table("Toolchains", columns, rows, notes=notes)
 
 
 def _probe_compiler(checkout: Path) -> Runtime | None:
@@ -106,8 +104,7 @@ def machine_facts() -> TableData:
 
 
 def _watch(seconds: float) -> tuple[float, float]:
-    """Spin for some seconds: the share of them in which this process did not run, though it wanted to,
-    and the longest such gap in seconds. Gaps below 50 µs are the clock's own."""
+    """Spin for so long: the share in which this process did not run, and the longest gap in seconds."""
     lost = longest = 0.0
     begun = last = time.perf_counter()
     while last - begun < seconds:

@@ -35,9 +35,8 @@ def judged(analysis: RunAnalysis) -> Iterator[Judged]:
 
 
 def status(gates: Sequence[tuple[str, float]], judged: Sequence[Judged]) -> int:
-    """The exit status. A line on stderr names each ratio that has a gate's verdict and at least its size. An
-    undecided ratio passes, and is named if its interval reaches that size. If no ratio has a verdict, the
-    gate fails."""
+    """The exit status; a line on stderr for each ratio that a gate stops, and for undecided ones that may
+    reach its size. Without any verdict, a gate fails."""
     if gates and all(ratio.obstacle in _UNDECIDABLE for _, _, ratio in judged):
         short = [ratio for _, _, ratio in judged if ratio.obstacle in _TOO_FEW]
         of_vs = ", of vs with --until end --time 20s" if short and isinstance(short[0], CellChange) else ""

@@ -1,5 +1,4 @@
-"""Makes click's commands from tables: each argument and option of a command is declared once, in a TOML file,
-with its names, its value and its help. commands.toml shows the form of these tables."""
+"""Makes click's commands from TOML tables that declare each option once; commands.toml shows their form."""
 
 from __future__ import annotations
 
@@ -58,8 +57,7 @@ class Option(click.Option):
 
 
 class SectionedCommand(click.Command):
-    """A command whose help lists options by section, in the order in which these are first used. `answers`:
-    what to write instead, by options that users of other tools know."""
+    """A command with sections of options. `answers`: what to write instead of other tools' options."""
 
     def __init__(self, name: str, *, answers: Mapping[str, str], **attributes: Any) -> None:
         super().__init__(name, **attributes)
@@ -83,12 +81,10 @@ class SectionedCommand(click.Command):
                 formatter.write_dl(records)
 
 
-def help_records(
-    ctx: click.Context, parameters: Iterable[click.Parameter]
-) -> dict[str, list[tuple[str, str]]]:
+def help_records(ctx: click.Context, params: Iterable[click.Parameter]) -> dict[str, list[tuple[str, str]]]:
     """The help of options by section."""
     sections: dict[str, list[tuple[str, str]]] = {}
-    for parameter in parameters:
+    for parameter in params:
         record = parameter.get_help_record(ctx) if isinstance(parameter, click.Option) else None
         if record is not None:
             section = parameter.section if isinstance(parameter, Option) else COMMON
@@ -99,8 +95,7 @@ def help_records(
 def make_command(
     name: str, table: Mapping[str, Any], shared: Mapping[str, Sequence[str]], kind: type[SectionedCommand]
 ) -> SectionedCommand:
-    """The command of a table. `shared`: the options of several commands. It is carried out by the function of
-    its name in the module of its name, which is imported then."""
+    """The command of a table, carried out by the function of its name in the module of its name."""
     whole = {**table, **tables_beside(__file__, table["file"])} if "file" in table else table
     readers = [*whole.get("readers", ()), "ringside.cli.params", "ringside.units"]
     sections = whole["options"] if "file" in table else {COMMON: table.get("options", {})}
@@ -127,8 +122,7 @@ def _argument(name: str, **attributes: Any) -> click.Argument:
 
 
 def _option(field: str, row: Sequence[str], section: str, readers: Sequence[str]) -> Option:
-    """The option of a field. `row`: the ways to write it, as in `-w, --warmup N`; its help; how its value is
-    read; how it is shown where that is shorter. Without a value it is a flag."""
+    """A field's option. `row`: ways to write it, help, how it is read, a shorter way. No value: a flag."""
     written, help_text, how, shown = (*row, "", "")[:4]
     *others, last = written.split(", ")
     name, _, metavar = last.partition(" ")

@@ -1,5 +1,4 @@
-"""How values are written on the command line, one way for all commands. A function here reads the text of an
-option, and raises ValueError with how to write it."""
+"""How values are written on the command line: a function per kind, which raises ValueError."""
 
 from __future__ import annotations
 

@@ -51,15 +51,9 @@ def repeat(
     print(one_line(f"{contender} at {trial.cell.point}: {trial.outcome}: {trial.detail}".rstrip(": ")))
     for name, phase in trial.phases.items():
         print(one_line(f"  ::phase name={name} ns={' '.join(map(str, phase))}"))
-    report = trial.report
-    for stream, text in (
-        ("stdout", report.stdout_tail if report else ""),
-        ("stderr", report.stderr_tail if report else ""),
-    ):
-        if lines := last_lines(text, _LINES):
-            print(f"{stream}:")
-            for line in lines:
-                print(f"  | {line}")
+    for stream in ("stdout", "stderr"):
+        if lines := last_lines(getattr(trial.report, f"{stream}_tail", ""), _LINES):
+            print(f"{stream}:", *(f"  | {line}" for line in lines), sep="\n")
     kind = "the server, without its load" if request.service else "the program"
     wait = "; press Enter where it prints ::await" if request.awaits else ""
     print(f"by hand ({kind}{wait}):")

@@ -225,14 +225,11 @@ def _check_points(task: Task, catalogue: Catalogue, capacity: Capacity) -> None:
 
 
 def _failure(
-    campaign: Campaign,
-    settings: RunSettings,
-    on_run_end: Callable[[Run], None] | None,
-    free_cpus: Sequence[int],
+    campaign: Campaign, settings: RunSettings, on_run_end: Callable[[Run], None] | None, cpus: Sequence[int]
 ) -> str | None:
     """Carry out a campaign; why it could not be completed, empty where it was interrupted, else None."""
     shows_page = settings.serves and not campaign.task.is_empty
-    page = serve.start(serve.LOCAL, settings.port, settings.store, cpus=free_cpus) if shows_page else None
+    page = serve.start(serve.LOCAL, settings.port, settings.store, cpus=cpus) if shows_page else None
     if page:
         print(f"{page.url} shows the run in progress", file=sys.stderr)
     failure: str | None = None

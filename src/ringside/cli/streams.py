@@ -78,9 +78,8 @@ def drop(stream: TextIO) -> None:
 
 
 def check_outputs(files: Mapping[str, Path], printed: Sequence[str] = ()) -> None:
-    """Check that files can be written later, by the options that name them: a measurement of minutes should
-    not end in one that cannot. `-` is stdout, for one thing at most; `printed`: what else goes there. Raises
-    UsageError."""
+    """Check early that these files, by option, can be written. `-` is stdout, for one of them or of what is
+    `printed` there. Raises UsageError."""
     to_stdout = [*printed, *(option for option, path in files.items() if str(path) == "-")]
     if len(to_stdout) > 1:
         raise UsageError(f"{to_stdout[0]} and {to_stdout[1]} would mix on stdout: write to files")
@@ -94,8 +93,7 @@ def check_outputs(files: Mapping[str, Path], printed: Sequence[str] = ()) -> Non
 
 
 def write_output(option: str, path: Path, text: str, more: str = "") -> None:
-    """Replace the text of a file that an option names, its permissions apart; a pipe or a device is written
-    to, and `-` is stdout. Raises UsageError, which says `more` at its end."""
+    """Replace a file, or write to a pipe, a device, or stdout (`-`). Raises UsageError, which adds `more`."""
     if str(path) == "-":
         with output():
             sys.stdout.write(text)

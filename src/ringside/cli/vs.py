@@ -26,9 +26,10 @@ from ringside.measure.runs.loop import BlockLoop, StoppingRule
 from ringside.measure.runs.trials import PADDING
 from ringside.measure.vs import command_trials
 from ringside.measure.vs import commands as parsing
+from ringside.measure.vs.command_trials import CommandTrials, ExecutionOptions
 from ringside.measure.vs.outputs import INHERIT, check_output, pattern
 from ringside.measure.vs.revisions import Revision, worktrees
-from ringside.model.design import DEFAULT_MARGIN, Experiment, Goal, Level, Point
+from ringside.model.design import DEFAULT_MARGIN, Goal, Level, Point
 from ringside.model.results import Outcome, Run
 from ringside.render.export import documents, formats
 from ringside.render.text import paired
@@ -203,10 +204,13 @@ def _compare(
         if run:
             command_trials.check_unchanged(run, commands, execution)
         else:
-            run = _begin(settings, commands, experiment, execution, points, storage, runs)
+            seed = secrets.randbelow(2**31) if settings.seed is None else settings.seed + len(runs)
+            kept = read_plan(runs[0]).options if runs else command_line_options(_SHOWN)
+            what = (commands, experiment, execution, seed, storage, points, kept)
+            run = command_trials.begin(*what, _suite(settings, runs, storage))
         if run.ended_at is None:
             executor = Executor(on_tick=progress.on_tick)
-            trials = command_trials.CommandTrials(commands, execution, run.seed, executor, points)
+            trials = CommandTrials(commands, execution, run.seed, executor, points)
             of = (run, experiment, CommandTimes(experiment.outputs), points, rule, storage, progress)
             loop = BlockLoop(*of, maker=trials, is_drawn=settings.order == "random")
             status, is_whole = _measure(loop, trials, progress)
@@ -218,7 +222,7 @@ def _compare(
     if analysis.descriptions and is_one:
         with time_unit(settings.time_unit):
             if is_whole:
-                _show(analysis, settings, rule, execution)
+                _show(analysis, settings, rule)
             # A failure late in a long run leaves what was measured before it.
             for option, path in settings.exports.items():
                 text = formats.VS_FORMATS[option.removeprefix("--export-")](analysis, settings.sort)
@@ -249,23 +253,12 @@ def _say_notes(
         raise UsageError("--fail-if judges by the first command or level: name two, or use -L")
 
 
-def _begin(
-    settings: VsSettings,
-    commands: Sequence[parsing.Command],
-    experiment: Experiment,
-    execution: command_trials.ExecutionOptions,
-    points: Sequence[Point],
-    storage: Store,
-    runs: Sequence[Run],
-) -> Run:
-    """A new run in the store, after the `runs` of earlier sessions."""
-    seed = secrets.randbelow(2**31) if settings.seed is None else settings.seed + len(runs)
-    options = read_plan(runs[0]).options if runs else command_line_options(_SHOWN)
-    suite = None
-    if settings.sessions > 1:
-        id = runs[0].suite["id"] if runs else free_suite_id(storage, f"{stamp()}-vs-x{settings.sessions}")
-        suite = SuiteSelection("vs", sessions=settings.sessions, id=id)
-    return command_trials.begin(commands, experiment, execution, seed, storage, points, options, suite)
+def _suite(settings: VsSettings, runs: Sequence[Run], storage: Store) -> SuiteSelection | None:
+    """The suite of several sessions, after the `runs` of earlier ones."""
+    if settings.sessions == 1:
+        return None
+    id = runs[0].suite["id"] if runs else free_suite_id(storage, f"{stamp()}-vs-x{settings.sessions}")
+    return SuiteSelection("vs", sessions=settings.sessions, id=id)
 
 
 @contextmanager
@@ -281,9 +274,7 @@ def _quota_watched() -> Iterator[None]:
         )
 
 
-def _measure(
-    loop: BlockLoop, trials: command_trials.CommandTrials, progress: LiveProgress
-) -> tuple[int, bool]:
+def _measure(loop: BlockLoop, trials: CommandTrials, progress: LiveProgress) -> tuple[int, bool]:
     """Carry out all trials with the machine's lock held: the exit status, and whether ratios are possible."""
     status, is_whole = 0, True
     try:
@@ -345,7 +336,7 @@ def _commands(
     )
 
 
-def _execution(settings: VsSettings, stdin: Path | None) -> command_trials.ExecutionOptions:
+def _execution(settings: VsSettings, stdin: Path | None) -> ExecutionOptions:
     """How each command is executed. Raises UsageError."""
     folder = Path.cwd()
     try:
@@ -360,7 +351,7 @@ def _execution(settings: VsSettings, stdin: Path | None) -> command_trials.Execu
     if missing := [str(cpu) for cpu in settings.cpus if cpu not in usable]:
         listed = ", ".join(map(str, sorted(usable)))
         raise UsageError(f"--cpus: {', '.join(missing)} cannot be used here; usable: {listed}")
-    return command_trials.ExecutionOptions(
+    return ExecutionOptions(
         folder=folder,
         environment=environment,
         warmups=settings.warmup,
@@ -410,12 +401,7 @@ def _rule(settings: VsSettings, *, is_alone: bool, points: int) -> StoppingRule:
     )
 
 
-def _show(
-    analysis: RunAnalysis,
-    settings: VsSettings,
-    rule: StoppingRule,
-    execution: command_trials.ExecutionOptions,
-) -> None:
+def _show(analysis: RunAnalysis, settings: VsSettings, rule: StoppingRule) -> None:
     """Write verdicts and figures to stdout, unless an export is there, so that a pipe gets it alone."""
     if settings.style == "none" or Path("-") in settings.exports.values():
         return
@@ -431,8 +417,8 @@ def _show(
             "until": "end" if settings.runs else settings.until or "decided",
             "margin": analysis.experiment.margin,
             "time_s": rule.time_s,
-            "warmups": execution.warmups,
-            "cpus": list(execution.cpus),
+            "warmups": settings.warmup,
+            "cpus": list(settings.cpus),
             "order": settings.order,
             "host": dict(run.host),
         }

@@ -1,5 +1,4 @@
-"""How the words of `ringside vs` are read: as hyperfine does, but an option whose value is part of the same
-word takes no command for a value."""
+"""Reads the words of `ringside vs` as hyperfine does, but a value in the same word may be left out."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The document of `ringside load --json`; and the CSV of `--csv`: a header, a row for each of several
-targets, a row for the whole load."""
+"""The document of `ringside load --json`, and the CSV of `--csv`: a row per target and a total."""
 
 from __future__ import annotations
 
@@ -12,6 +11,7 @@ from ringside.load.result import PERCENTILES, EnginePart, LoadResult, unsupporte
 from ringside.load.target import Target
 from ringside.load.thresholds import Check
 from ringside.probe.protocol import LatencySummary, LoadPlan, Pacing
+from ringside.render.export.documents import fields_of
 from ringside.text import csv_text
 from ringside.units import TimeUnit
 
@@ -35,7 +35,7 @@ def as_document(
     document: dict[str, Any] = {
         "format": 1,
         "target": target.text,
-        **_same(figures, "outcome", "detail"),
+        **fields_of(figures, "outcome", "detail"),
         "protocol": target.protocol,
         "pacing": None if is_stream else _pacing(plan.pacing),
         "slack_ms": None if plan.slack_s is None else plan.slack_s * 1e3,
@@ -43,18 +43,18 @@ def as_document(
         "warmup_s": result.warmup_s,
         "intended_rate": figures.intended_rate_per_s,
         "achieved_rate": figures.achieved_rate_per_s,
-        **_same(figures, "intended", *_COUNTS, "unsent"),
+        **fields_of(figures, "intended", *_COUNTS, "unsent"),
         "latency_is_lower_bound": result.censored > 0,
         **{f"{name}_ms": milliseconds(figures.latency(name)) for name in _HISTOGRAMS},
     }
     if is_stream:
         document["chunk_lateness_ms"] = milliseconds(figures.latency("lateness"))
-        document |= _same(figures, "messages", "sequence")
+        document |= fields_of(figures, "messages", "sequence")
     if result.several:
         document["targets"] = [
             {
                 "target": each.text,
-                **_same(own, *_COUNTS),
+                **fields_of(own, *_COUNTS),
                 "latency_ms": milliseconds(own.latency),
                 "service_ms": milliseconds(own.service),
             }
@@ -63,8 +63,8 @@ def as_document(
     if result.steps:
         document["steps"] = [
             {
-                **_same(rate, "rate_per_s", "to_per_s"),
-                **_same(step, "due", "answered"),
+                **fields_of(rate, "rate_per_s", "to_per_s"),
+                **fields_of(step, "due", "answered"),
                 **{f"{name}_ms": getattr(step, f"{name}_ns") / 1e6 for name in ("p50", "p99", "max")},
             }
             for rate, step in result.steps
@@ -74,7 +74,7 @@ def as_document(
         document["engines_started_within_ms"] = (result.started_within_s or 0.0) * 1e3
         document["engines"] = [_engine(part) for part in result.engines]
     return document | {
-        **_same(figures, "bytes_in", "bytes_out", "reads", "stamped_reads", "connections"),
+        **fields_of(figures, "bytes_in", "bytes_out", "reads", "stamped_reads", "connections"),
         "security": figures.security or None,
         "first_wrong": figures.first_wrong or None,
         "concurrency": figures.concurrency,
@@ -87,7 +87,7 @@ def as_document(
         "series": [
             {
                 "t_s": int(second.t_s),
-                **_same(second, "requests", "errors"),
+                **fields_of(second, "requests", "errors"),
                 "max_ms": None if second.max_ns is None else second.max_ns / 1e6,
             }
             for second in figures.series
@@ -104,7 +104,7 @@ def course(result: LoadResult) -> list[dict[str, Any]]:
     return [
         {
             "t_s": each.t_ns / 1e9,
-            **_same(each, "intended", "requests", "errors", "open", "in_flight"),
+            **fields_of(each, "intended", "requests", "errors", "open", "in_flight"),
             **{f"{time}_ms": (ns := getattr(each, f"{time}_ns")) and ns / 1e6 for time in _COURSE_TIMES},
         }
         for each in result.intervals
@@ -117,22 +117,18 @@ def course_csv(result: LoadResult) -> str:
     return csv_text([rows[0] if rows else (), *(row.values() for row in rows)])
 
 
-def _same(figures: object, *names: str) -> dict[str, Any]:
-    return {name: getattr(figures, name) for name in names}
-
-
 def _engine(part: EnginePart) -> dict[str, Any]:
     figures = part.figures
     return {
-        **_same(part, "node", "address"),
-        **_same(figures, "outcome", "detail"),
+        **fields_of(part, "node", "address"),
+        **fields_of(figures, "outcome", "detail"),
         "duration_s": figures.duration_ns / 1e9,
         "connections": part.started.connections,
         "opened": figures.connections.get("opened", 0),
         "threads": part.started.threads,
         "intended_rate": figures.intended_rate_per_s,
         "achieved_rate": figures.achieved_rate_per_s,
-        **_same(figures, "requests", "messages", "unfinished", "errors"),
+        **fields_of(figures, "requests", "messages", "unfinished", "errors"),
         "latency_ms": milliseconds(figures.latency("latency")),
         "chunk_lateness_ms": milliseconds(figures.latency("lateness")),
         "schedule_error_ms": milliseconds(figures.latency("schedule_error")),
@@ -152,11 +148,11 @@ def milliseconds(summary: LatencySummary | None) -> dict[str, Any] | None:
 
 def _pacing(pacing: Pacing) -> dict[str, Any]:
     # Requests leave out what is at its default; here every key is present.
-    fields = msgspec.to_builtins(msgspec.structs.asdict(pacing))
+    values = msgspec.to_builtins(msgspec.structs.asdict(pacing))
     # Rates that are multiples of another are those of experiments.
-    if fields.get("of", "") is None:
-        del fields["of"]
-    return {"kind": pacing.__struct_config__.tag, **fields}
+    if values.get("of", "") is None:
+        del values["of"]
+    return {"kind": pacing.__struct_config__.tag, **values}
 
 
 def as_csv(target: Target, result: LoadResult, unit: TimeUnit) -> str:

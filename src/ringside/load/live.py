@@ -146,8 +146,7 @@ def pack(fields: list[str], width: int) -> list[str]:
 
 @dataclass(eq=False)
 class Watch:
-    """Keeps the progress of a load, and ends the load once a condition holds for the progress so far.
-    Conditions are checked each second, percentiles only once enough requests lie beyond them."""
+    """Keeps a load's progress, and ends the load once a condition holds for a second with enough requests."""
 
     conditions: Sequence[Threshold]
     give_up: Callable[[], None]

@@ -1,5 +1,4 @@
-"""Checks the options of `ringside load` against each other and the target, and makes the probe's plan from
-them."""
+"""Checks the options of `ringside load`, and makes the probe's plan of them."""
 
 from __future__ import annotations
 

@@ -186,9 +186,8 @@ def failure(figures: ipc.LoadFigures) -> str:
 
 
 def hdr_text(counts: Sequence[tuple[int, int]], mean_ns: float, stdev_ns: float) -> str:
-    """A histogram of (value in nanoseconds, count) pairs as HdrHistogram's text of percentiles, which its
-    plotters read: a line for each percentile, five to each halving of what is left up to 100 %, values in
-    milliseconds (HdrHistogram, AbstractHistogram.outputPercentileDistribution and PercentileIterator)."""
+    """A histogram, as (ns, count), in HdrHistogram's text of percentiles in milliseconds for its plotters:
+    five lines to each halving of the rest (AbstractHistogram.outputPercentileDistribution)."""
     ordered = sorted((value_ns, count) for value_ns, count in counts if count > 0)
     total = sum(count for _, count in ordered)
     max_ns = ordered[-1][0] if ordered else 0

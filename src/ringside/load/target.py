@@ -186,8 +186,7 @@ def answering(
 
 
 def wait(target: Target, limit_s: float) -> bool:
-    """Wait until an address of the target accepts a connection; False where none did within the limit. A name
-    without an address may get one meanwhile. Raises UsageError where it has none at the end."""
+    """Wait until the target accepts connections; False at the limit. Raises UsageError if unresolved."""
     end = time.monotonic() + limit_s
     while True:
         left_s = end - time.monotonic()

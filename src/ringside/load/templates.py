@@ -1,5 +1,4 @@
-"""Placeholders of requests: `{n}`, `{id}`, and columns of a file. The engine puts the
-values in; here texts are checked before a load begins, with words that help."""
+"""Placeholders in requests: `{n}`, `{id}`, columns of a file. They are checked here, before a load."""
 
 from __future__ import annotations
 
@@ -55,9 +54,8 @@ def read_values(path: Path) -> list[tuple[str, ...]]:
 
 
 def check(texts: Mapping[str, str], values: Sequence[tuple[str, ...]]) -> Templates | None:
-    """What the placeholders in these texts, by their option, stand for; None where there are none. Texts have
-    a character for each byte. `values`: names of columns and rows, or nothing. Raises UsageError for an
-    unknown name."""
+    """The values of the placeholders in these texts, by option, or None. A character is a byte. `values`:
+    column names and rows. Raises UsageError for an unknown name."""
     columns = values[0] if values else ()
     used: set[str] = set()
     is_template = False

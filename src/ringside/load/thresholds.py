@@ -1,5 +1,4 @@
-"""Thresholds of a load, `p99>200ms`: conditions under which it counts as failed; and the search for the
-highest rate at which one is not crossed (`load --find-rate`)."""
+"""Thresholds of a load, `p99>200ms`, and the search for the highest rate that meets one."""
 
 from __future__ import annotations
 
@@ -195,9 +194,8 @@ def highest_sentence(threshold: Threshold, rate_per_s: float | None) -> str:
 def find_rate(
     limit: Threshold, plan: ipc.LoadPlan, carry_out: Callable[[ipc.LoadPlan], LoadResult]
 ) -> tuple[ipc.LoadPlan, LoadResult]:
-    """Double or halve the rate of the plan until it was kept without crossing the limit and then was not;
-    then close in to 5 %. The load at the `highest` rate that was kept, or the last one where none was, with a
-    step for each try."""
+    """Double or halve the plan's rate until the limit is met and then crossed, then close in to 5 %. The load
+    at the highest rate that was kept, else the last, with a step for each try."""
     pacing = plan.pacing
     assert isinstance(pacing, ipc.ConstantRate | ipc.PoissonRate)
     steps: list[tuple[ipc.StaircaseStep, ipc.SlotOfLoad]] = []

@@ -1,5 +1,4 @@
-"""Results of runs: trials, intervals, comparisons, verdicts, answers to claims. Frozen; trials keep the
-probe's messages unchanged."""
+"""Results of runs: trials, intervals, comparisons, verdicts, answers to claims. All are frozen."""
 
 from __future__ import annotations
 
@@ -75,9 +74,8 @@ class RunState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One execution of an experiment, trials apart. `plan` holds the resolved experiment, the contenders as
-    they were (with hashes of their sources) and the points; `host` the machine's facts. Both are JSON values
-    (docs/STORE.md)."""
+    """One execution of an experiment, trials apart. `plan`: the resolved experiment, contenders and points;
+    `host`: the machine's facts; both are JSON values (docs/STORE.md)."""
 
     id: str
     experiment: str
@@ -89,8 +87,7 @@ class Run:
 
     @property
     def suite(self) -> Mapping[str, Any]:
-        """The id, name and options of the run's suite. Empty for a single run, and if the plan (of a later
-        version, perhaps) has another type there."""
+        """The id, name and options of the run's suite; empty for a single run, or a plan of another shape."""
         suite = self.plan.get("suite")
         return suite if isinstance(suite, Mapping) else {}
 
@@ -155,8 +152,7 @@ class Usage:
 
 
 class StoredSamples(Sequence[Sample]):
-    """Samples that are read from their open store each time they are used, because the samples of a whole run
-    would not fit into memory. `usage` reads only what figures need."""
+    """Samples that the open store reads each time, to save memory. `usage` reads what figures need."""
 
     def __init__(self, whole: Callable[[], Sequence[Sample]], usage: Callable[[], Usage]) -> None:
         self._whole, self.usage = whole, usage
@@ -224,8 +220,7 @@ class Trial:
         return tuple(line.t_ns for line in self.phase_lines if line.name == phase)
 
     def phase_ns(self, phase: str) -> float | None:
-        """How long a phase took, in nanoseconds: of several occurrences the median of the later half, so that
-        warm-up does not count. None where the program did not report it."""
+        """The median of the later half of a phase's occurrences; None if none was reported."""
         each = self.phases.get(phase)
         return median(each[len(each) // 2 :]) if each else None
 
@@ -281,8 +276,7 @@ class Description:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """A weakness of figures, by its code (docs/RULES.md lists them): the contenders that it concerns, and the
-    values for its sentences. Warnings of the load engine bring their own `text` and `remedy`."""
+    """A weakness of figures by its code (docs/RULES.md), with values for its sentences, or its own `text`."""
 
     code: str
     subjects: tuple[str, ...] = ()
@@ -309,12 +303,10 @@ def counted(trials: Iterable[Trial]) -> list[Trial]:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two contenders at one point: contender over baseline, from pairs inside blocks. `p`: adjusted for its
-    family. `obstacle`: why it is inconclusive, None if the interval is too wide. `blocks_needed`: about how
-    many blocks would decide it, if that can be estimated. `contradicted`: what an earlier look had shown, if
-    later blocks contradict it. `overstated`: the run ended once a difference was shown, so the ratio is
-    probably nearer to 1. `modes`: the two modes of each contender that has them; the ratio is then that of
-    the means."""
+    """Contender over baseline at a point, from pairs inside blocks. `p`: adjusted for its family. `obstacle`:
+    why it is inconclusive, if not for its interval. `blocks_needed`: about how many would decide it.
+    `contradicted`: what an earlier look had shown. `overstated`: the run stopped when decided, so the ratio
+    is probably nearer to 1. `modes`: of contenders that have two; the ratio is then of means."""
 
     point: Point
     metric: str
@@ -331,9 +323,8 @@ class Comparison:
 
 
 class Answer(StrEnum):
-    """What runs say about a claim. `OTHER_CONDITIONS`: it holds only under a condition that the sentence
-    names. `UNTESTABLE`: the original program is not available; the sentence has the figures of its
-    stand-ins."""
+    """What runs say about a claim. `OTHER_CONDITIONS`: it holds under a condition only, which the sentence
+    names. `UNTESTABLE`: only stand-ins of the original program were measured."""
 
     CONFIRMED = "confirmed"
     REFUTED = "refuted"

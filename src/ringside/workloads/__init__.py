@@ -1,5 +1,4 @@
-"""The workloads, each a package here or in another distribution, and the measurements of `vs` and
-`load --vs`, which have no contract."""
+"""The workloads, from packages here or elsewhere, and the measurements of `vs` and `load --vs`."""
 
 from __future__ import annotations
 
@@ -26,10 +25,8 @@ def declared() -> Iterable[EntryPoint]:
 
 
 class Registry(Mapping[str, Workload]):
-    """Workloads by name, ringside's own first. A distribution is imported only when its workload is asked for
-    or all are listed; those that cannot be used are left out of the listing.
-
-    `reserved`: names that no workload can have."""
+    """Workloads by name, ringside's own first. A distribution's is imported when it is used, and listed
+    unless it is broken. `reserved`: names that no workload can have."""
 
     def __init__(
         self,

@@ -1,5 +1,4 @@
-"""The base of every workload: factors with their ranges, expected evidence, metrics, and views.
-Pure: nothing here starts anything."""
+"""The base of workloads: factors, evidence, metrics, views. Nothing here starts anything."""
 
 from __future__ import annotations
 
@@ -121,8 +120,7 @@ HOLD = "hold"
 
 
 class Slope(Declared, frozen=True):
-    """The growth of a metric per unit of a factor. The metric does not depend on the factors of
-    `regardless_of`. `is_own`: the metric is memory of the program itself, and each unit must take some."""
+    """The growth of a metric per unit of a factor. `is_own`: of a program's memory, which each unit needs."""
 
     name: str
     unit: Unit
@@ -135,9 +133,8 @@ class Slope(Declared, frozen=True):
 
 
 class Curve(Declared, frozen=True):
-    """Metrics that are read as one line for each contender: `steps` are places on the x axis, the label of
-    each and the metric at it. It applies to points that have the levels of `where`. Curves of one title are
-    panels of one plot; `panel` tells them apart."""
+    """Metrics as one line per contender: `steps` are places on x, their labels and metrics. It applies to
+    points with the levels of `where`. Curves of one title are panels of one plot, told apart by `panel`."""
 
     title: str
     explanation: str
@@ -187,8 +184,7 @@ OTHER_THREADS = "others"
 
 
 class TimelineView(Declared, frozen=True):
-    """The texts of the pictures of `timeline_of`: of CPU and memory over time, and of the latest message of
-    each second. `x_title` is that of both; `latest_y_title` what comes late: `Latest chunk`."""
+    """The texts of `timeline_of`'s pictures: CPU and memory over time, and each second's latest message."""
 
     caption: str
     x_title: str
@@ -325,8 +321,7 @@ class Measurement(ABC):
         return trial.loads
 
     def expects_warning(self, trial: Trial, code: str) -> bool:
-        """Whether a trial provokes this warning of the load engine on purpose, so that it weakens no
-        figure."""
+        """Whether a trial provokes this warning of the load engine on purpose."""
         # The experiment chose how much is asked; blocks repeat it.
         return code == "short-run"
 
@@ -442,8 +437,7 @@ class Workload(Measurement):
         return {}
 
     def awaits(self, point: Point) -> tuple[str, ...]:
-        """The names that the contender waits for by `::await`, each once. If `hold` is a capability, only
-        contenders that offer it wait, and they get `hold=1`."""
+        """The names of its `::await` lines. With the capability `hold`, only those that offer it wait."""
         return self.awaited
 
     @abstractmethod

@@ -1,8 +1,5 @@
-"""Tests claims of sources, which are rows of `published/`: finds the run and the points of a row, and judges.
-
-It follows the rules of verdicts: an answer comes from an interval, never from an estimate, and a claim of
-several parts is confirmed only where each part is.
-"""
+"""Tests claims of sources, the rows of `published/`. An answer comes from an interval, never from an
+estimate; a claim of several parts is confirmed only if each part is."""
 
 from __future__ import annotations
 
@@ -164,8 +161,7 @@ def not_tested(why: str, experiment: str = "") -> ClaimResult:
 
 
 def elsewhere(finding: ClaimResult, condition: str) -> ClaimResult:
-    """The result of a claim that was measured only without a condition of the source's: it holds under other
-    conditions, or is not tested, since even its direction may depend on the condition."""
+    """The result without a source's condition: it holds under other conditions, or is not tested."""
     if finding.answer is Answer.NOT_TESTED:
         return finding
     holds = finding.answer is Answer.CONFIRMED
@@ -174,8 +170,7 @@ def elsewhere(finding: ClaimResult, condition: str) -> ClaimResult:
 
 
 def decided_by(condition: str, with_it: ClaimResult, without: ClaimResult) -> ClaimResult:
-    """The result of a claim that was measured with a condition of the source's and without it. It holds
-    under that condition only where it does not hold without; else it is what it is with the condition."""
+    """The result with a source's condition; it holds only under that, if it is refuted without."""
     sentence = f"{condition}: {with_it.sentence}"
     if without.answer is Answer.NOT_TESTED:
         return replace(with_it, sentence=sentence)
@@ -349,9 +344,8 @@ class _Test:
         )
 
     def measured(self, quantities: Sequence[Quantity], runs: Runs | None = None) -> list[_Measured]:
-        """Each quantity in the run that tests it; empty where one is missing. Those of one workload come from
-        one run: of the claim's experiment, else of one of the source's experiments, else of any, with most
-        points."""
+        """Each quantity in the run that tests it: for one workload the claim's experiment, else one of the
+        source's, else any, the most points first. Empty if one is missing."""
         best: dict[str, AnalysedRun] = {}
         for workload in {each.workload for each in quantities}:
             wanted = [each for each in quantities if each.workload == workload]

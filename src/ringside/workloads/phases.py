@@ -54,9 +54,8 @@ def phase_contradictions(
     waited_ns: int | None = None,
     idle_ns: int = 0,
 ) -> Iterator[str]:
-    """The contradictions in a program's phases. `lines`: as they were read, in order. `waited_ns`: how long
-    threads waited for a CPU in the whole trial, None if unknown. `idle_ns`: how long the program had no CPU,
-    by its CPU time."""
+    """The contradictions in a program's phases. `lines`: in reading order; `waited_ns`: the threads' waits
+    for a CPU, if known; `idle_ns`: the program's time without CPU."""
     seen: dict[str, Phase] = {}
     # By name, how late the line of the latest phase may have been printed or read, if nothing else lies
     # between the phase and its anchor.

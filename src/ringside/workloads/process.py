@@ -1,5 +1,4 @@
-"""Figures of a program's process tree: the metrics that workloads have in common, and how they follow from
-the probe's report."""
+"""Figures of a program's process tree: metrics that workloads share, from the probe's report."""
 
 from __future__ import annotations
 

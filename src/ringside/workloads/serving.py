@@ -103,9 +103,8 @@ def warm_up_figures(trial: Trial) -> dict[str, float]:
 
 
 def still_faster(trials: Sequence[Trial]) -> list[Diagnostic]:
-    """Servers that still got faster in a closed loop that was measured, in the median of the trials of a
-    cell. Whole seconds are compared: with fewer than two nothing is known. At first no upstream has answered,
-    and later their delays vary."""
+    """Servers that got faster during a closed loop that was measured, in the median of a cell's trials, by
+    whole seconds. With upstreams without the first, in which none has answered."""
     gains: dict[Cell, list[float]] = {}
     least: dict[str, float] = {}
     for trial in trials:

@@ -33,8 +33,7 @@ _SHARED_FACTORS = {factor.name: factor for factor in (CORES, REPEATS)}
 
 
 def declared(module: str) -> Callable[[W], W]:
-    """A decorator that gives a class what the tables beside its module declare. Raises ValueError, or
-    KeyError for an attribute that no workload has, where they cannot be read."""
+    """Give a class what the tables beside its module declare. Raises ValueError, KeyError."""
 
     def declare(cls: W) -> W:
         types = get_type_hints(cls)

@@ -17,9 +17,8 @@ STEP = "measured"
 
 
 class TargetLoad(Measurement):
-    """Each run of the load at a server is a trial; its load is that of the step `measured`. The contenders
-    are the names of the targets. The run says which metrics are compared: of a closed loop rate and latency,
-    of an open loop latency, of streams lateness."""
+    """A trial is one load at a server, the step `measured`. The run says what is compared: rate and latency
+    of a closed loop, latency of an open one, lateness of streams."""
 
     name = "target"
     title = "Servers under load"

@@ -40,7 +40,7 @@ def document(analysis: RunAnalysis) -> dict[str, Any]:
         "experiment": experiment.name,
         "title": experiment.title,
         "workload": analysis.measurement.name,
-        **_fields(run, "started_at", "ended_at", "seed"),
+        **fields_of(run, "started_at", "ended_at", "seed"),
         "blocks": analysis.blocks_done,
         "margin": experiment.margin,
         "host": dict(run.host),
@@ -104,8 +104,8 @@ def claims_document(examined: Iterable[JudgedClaim]) -> dict[str, Any]:
         "claims": [
             {
                 "source": each.source.name,
-                **_fields(each.source, "title", "date"),
-                **_fields(each.claim, "id", "workload"),
+                **fields_of(each.source, "title", "date"),
+                **fields_of(each.claim, "id", "workload"),
                 "claim": each.claim.text,
                 "answer": str(each.finding.answer),
                 "sentence": each.finding.sentence,
@@ -118,7 +118,7 @@ def claims_document(examined: Iterable[JudgedClaim]) -> dict[str, Any]:
     }
 
 
-def _fields(value: object, *names: str) -> dict[str, Any]:
+def fields_of(value: object, *names: str) -> dict[str, Any]:
     """These attributes of a value, by their names."""
     values = {name: getattr(value, name, None) for name in names}
     return {name: list(each) if isinstance(each, tuple) else each for name, each in values.items()}
@@ -142,7 +142,7 @@ def _verdict(pair: Comparison | CellChange, metric: Metric) -> dict[str, Any]:
         "verdict": str(pair.verdict),
         "word": verdict_word(pair.verdict, metric),
         "obstacle": str(pair.obstacle) if pair.obstacle else None,
-        **_fields(pair, "blocks_needed", "contradicted"),
+        **fields_of(pair, "blocks_needed", "contradicted"),
     }
 
 
@@ -150,7 +150,7 @@ def _comparison(analysis: RunAnalysis, comparison: Comparison) -> dict[str, Any]
     """A comparison without its point. `exploratory`: its error rate is not the headline's."""
     metric = analysis.measurement.metric(comparison.metric)
     return {
-        **_fields(comparison, "metric", "contender", "baseline"),
+        **fields_of(comparison, "metric", "contender", "baseline"),
         **_interval(comparison.ratio, "ratio"),
         "p": comparison.p,
         **_verdict(comparison, metric),
@@ -207,7 +207,7 @@ _UNAVAILABLE = ("unavailable", "remedy", "log")
 
 
 def _contender(contender: PlannedContender) -> dict[str, Any]:
-    values = _fields(contender, *_CONTENDER, *(_UNAVAILABLE if contender.unavailable else _AVAILABLE))
+    values = fields_of(contender, *_CONTENDER, *(_UNAVAILABLE if contender.unavailable else _AVAILABLE))
     if contender.unavailable:
         values["log"] = last_lines(contender.log, LOG_LINES)
     else:
@@ -304,7 +304,7 @@ def _execution(analysis: RunAnalysis, trial: Trial) -> dict[str, Any]:
     metrics = (each.name for each in analysis.measurement.metrics)
     names = [name for name in metrics if name in by_block or name not in COUNTERS]
     return {
-        **_fields(trial, "block", "position"),
+        **fields_of(trial, "block", "position"),
         "name": trial.cell.contender,
         **_parameters(trial.cell.point),
         **{name: by_block.get(name, {}).get(trial.block) for name in names},
@@ -320,9 +320,9 @@ def questions_document(answers: Iterable[QuestionAnswer]) -> dict[str, Any]:
         "format": 1,
         "questions": [
             {
-                **_fields(answer.question, "name", "text", "holds", "limits", "concerns"),
+                **fields_of(answer.question, "name", "text", "holds", "limits", "concerns"),
                 "figures": [
-                    _fields(part.figure, "words", "experiment", "metric") | _measured(part.standing)
+                    fields_of(part.figure, "words", "experiment", "metric") | _measured(part.standing)
                     for part in answer.parts
                 ],
             }

@@ -70,9 +70,8 @@ def github_action(analysis: RunAnalysis, *, smaller_is_better: bool = True) -> s
 
 
 def pyperf(analysis: RunAnalysis) -> str:
-    """A benchmark for each cell and each compared metric that is a time or a size, a run with one value for
-    each block. pyperf's own verdicts take the values of two files for independent: pairs are lost. Raises
-    UsageError where no metric is a time or a size."""
+    """Each time or size of each cell as a benchmark with a value per block. pyperf does not know pairs.
+    Raises UsageError if the run has no such metric."""
     entries = []
     for name, cell, metric, _ in _benchmarks(analysis):
         unit, factor = _PYPERF_UNITS.get(metric.unit, ("", 0.0))
@@ -136,9 +135,8 @@ def write_parquet(analysis: RunAnalysis, file: Path) -> None:
 
 
 def as_csv(analysis: RunAnalysis) -> str:
-    """Columns: contender, the factors, metric, unit, median, low, high, n, trials, ok, reason, stderr (the
-    last lines of a trial that failed), repeat (the command that repeats it). A cell without figures is a row
-    without a metric."""
+    """A row for each metric of each cell, with the end of its stderr and the command that repeats it; a cell
+    without figures is a row without a metric."""
     factors = [name for name, _ in analysis.points[0].levels]
     figures = ("metric", "unit", "median", "low", "high", "n")
     rows: list[list[object]] = [
@@ -166,8 +164,7 @@ _MAX_TEXT = 200
 
 
 def hyperfine_json(analysis: RunAnalysis, order: str = "auto") -> str:
-    """A run of commands as hyperfine writes it: `results`, one for each command at each point. `command`: its
-    name where it has one of its own, else the command line. Raises UsageError for other runs."""
+    """A run as hyperfine writes it: a result per command and point. Raises UsageError for other runs."""
     if analysis.measurement.name != COMMAND.name:
         raise UsageError(
             f"run {analysis.run.id} is not one of `ringside vs`, which hyperfine's layout is for"
@@ -265,8 +262,7 @@ def _result(analysis: RunAnalysis, cell: Cell, description: Description) -> dict
 
 
 def _title(analysis: RunAnalysis, cell: Cell, *, with_unused: bool = False) -> str:
-    """The name of a command that has one of its own, else its command line at the point; `with_unused`: with
-    the parameters that do not occur in it."""
+    """A command's own name, else its command line at the point; `with_unused`: and its other parameters."""
     text = analysis.contenders[cell.contender].title
     options = analysis.plan.options
     names = analysis.experiment.contenders["--reference" in options :]

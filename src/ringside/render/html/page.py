@@ -40,8 +40,7 @@ from ringside.text import capitalised
 
 
 def render(suite: SuiteAnalysis, source_texts: Mapping[str, str], *, home: str = "") -> str:
-    """The whole page; `source_texts`: by hash, to which the plans' `files` refer; `home`: the address of the
-    list that the page is one of. Without the package that draws plots it says so and has all the rest."""
+    """The whole page. `source_texts`: by hash, as in plans; `home`: the address of the list it is one of."""
     absent = missing()
     specs: list[Json] = []
     analyses = suite.runs
@@ -96,8 +95,7 @@ def _library() -> tuple[Markup, str]:
 
 
 def _section(suite: SuiteAnalysis, number: int, specs: list[Json], *, draws: bool) -> dict[str, Any]:
-    """What the template shows of one run: its answer with one picture, and what is folded away below, point
-    by point. Specifications of plots are put behind `specs`."""
+    """What the template shows of one run. The specifications of its plots are put behind `specs`."""
     analysis = suite.runs[number]
     is_asked = any(
         part.standing and part.standing.analysis is analysis for each in suite.answers for part in each.parts

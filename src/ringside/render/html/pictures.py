@@ -36,8 +36,7 @@ _LABEL = 0.32
 
 
 def axis(values: Sequence[float], unit: str) -> tuple[Callable[[float], float], list[float]]:
-    """The place of a value on an axis with some room at its ends, logarithmic where all values are positive,
-    and the values of its ticks. What lies beyond the axis has its place at the end."""
+    """Places on an axis, 0 to 1, and its ticks. It is logarithmic for positive values."""
     least, most = min(values), max(values)
     is_logarithmic = least > 0
     scaled: Callable[[float], float] = math.log10 if is_logarithmic else float
@@ -63,8 +62,7 @@ def axis(values: Sequence[float], unit: str) -> tuple[Callable[[float], float], 
 
 
 def labelled(ticks: Sequence[float], place: Callable[[float], float], unit: str) -> list[dict[str, Any]]:
-    """Ticks as the templates draw them, without those whose label would touch the one before. `edge`: the
-    side at which a label would leave the picture."""
+    """The ticks whose labels do not touch. `edge`: the side at which a label would leave the picture."""
     shown: list[dict[str, Any]] = []
     end = -1.0
     for tick in ticks:
@@ -86,9 +84,8 @@ def picture(
     smaller_is_better: bool,
     floor: str | None = None,
 ) -> dict[str, Any]:
-    """What the template draws: an axis and a row for each contender, in the order of `values`. `notes`: what
-    stands beside a name, such as its family. The axis is that of the programs: a floor beyond it stands at
-    its edge."""
+    """An axis and a row for each contender, in the order of `values`. `notes`: texts beside names, such as
+    the family. A floor beyond the axis of the programs stands at its edge."""
     programs = [value for name, value in values.items() if name != floor] or list(values.values())
     is_positive = all(value.estimate > 0 for value in programs)
     place, ticks = axis([end for end in ends(programs) if end > 0 or not is_positive], unit)

@@ -75,8 +75,7 @@ def markdown(text: str) -> Markup:
 
 
 def highlighted(path: str, text: str) -> Markup:
-    """A source with its keywords, comments and strings marked, by the language that its path tells: three
-    elements without attributes, as a class for each token would make it several times as long."""
+    """A source with its comments, strings and keywords in three elements, by the language of its path."""
     text = clean(text)
     if len(text) > _MAX_HIGHLIGHTED_CHARACTERS:
         return Markup("{}").format(text)
@@ -140,8 +139,7 @@ def json_element(value: Any) -> Markup:
 
 
 def vega() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script, from vl-convert. To bundle them takes it seconds, so
-    the result is kept in the user's cache, by vl-convert's version."""
+    """Vega, Vega-Lite and Vega-Embed as one script, cached for the user, since bundling takes seconds."""
     version = importlib.metadata.version("vl-convert-python")
     cached = cache_folder() / f"vega-{version}.js"
     with contextlib.suppress(OSError):

@@ -50,8 +50,7 @@ def _is_line(estimates: Sequence[Estimate]) -> bool:
 
 
 def sweep(analysis: RunAnalysis, metric: Metric, factor: str) -> spec.Chart:
-    """Lines over a factor, a pair of panels for each setting of the others; one pair where the others follow
-    it, as in an experiment that lists its points."""
+    """Lines over a factor: a pair of panels for each setting of the factors that do not follow it."""
     others = following(analysis, factor)
     together = ", ".join(counted(analysis, each) for each in others)
     together = f" Other levels with each level of {counted(analysis, factor)}: {together}." if others else ""
@@ -73,8 +72,7 @@ def following(analysis: RunAnalysis, factor: str) -> tuple[str, ...]:
 def both_scales(
     analysis: RunAnalysis, metric: Metric, factor: str, regardless_of: Sequence[str] = ()
 ) -> Iterator[spec.Panel]:
-    """A metric over a factor on linear and on logarithmic axes, for each setting of the factors that do not
-    follow it; one setting stands for all in those of `regardless_of`."""
+    """A metric over a factor on linear and log axes, by setting; `regardless_of`: one setting for all."""
     apart = (factor, *following(analysis, factor))
     settings: dict[Point, Point] = {}
     for point in analysis.points:

@@ -1,5 +1,4 @@
-"""Estimates in rows: a metric of each contender, slopes, ratios to another run, or to those of a
-source; and contenders by two metrics."""
+"""Rows of estimates: metrics, slopes, ratios to other runs and to a source; and two metrics as axes."""
 
 from __future__ import annotations
 
@@ -42,8 +41,7 @@ def dots(analysis: RunAnalysis, metric: Metric) -> spec.Chart:
 def _dot_plot(
     analysis: RunAnalysis, metric: Metric, values: Mapping[str, Interval | None], absent: Mapping[str, str]
 ) -> spec.Json:
-    """Rows sorted by the figure, which is written beside each; the floor is a dashed line as well. `absent`:
-    what stands in the place of a figure."""
+    """Rows in order of their figures; a dashed line is the floor. `absent`: texts in place of figures."""
     sign = 1 if metric.smaller_is_better else -1
     keys = {name: sign * value.estimate if value else math.inf for name, value in values.items()}
     labels = sorted(keys, key=keys.__getitem__)

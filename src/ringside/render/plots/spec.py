@@ -28,8 +28,7 @@ Json = dict[str, Any]
 
 
 def colour(name: str, floor: str | None = None) -> str:
-    """A contender's colour as CSS, by the name alone, so that reports read side by side agree. Contenders
-    that are not in `BUNDLED` get one by a checksum, and two of them may share one. The floor has its own."""
+    """A contender's CSS colour, the same in all reports: by name, or by a checksum if it is not bundled."""
     if name == floor:
         return FLOOR
     known = name if name in BUNDLED else name.split("@")[0]
@@ -127,8 +126,7 @@ def numbers(title: str, low: float, high: float, *, log: bool = True, grid: bool
 def axis(
     metric: Metric, values: Iterable[float], *, log: bool = True, room: float = 1.15, grid: bool = False
 ) -> tuple[float, Json]:
-    """The unit of an axis for these values of a metric, and the properties of its channel. A logarithmic one
-    begins at the smallest positive value, another one at 0 or below; `room` is left beyond the ends."""
+    """The unit of an axis for these values, and its channel; `room` is left beyond the ends."""
     kept = [value for value in values if value > 0 or not log]
     low, high = min(kept), max(kept)
     unit, unit_name = units.scale(math.sqrt(low) * math.sqrt(high) if log else max(-low, high), metric.unit)
@@ -160,8 +158,7 @@ def nominal(field: str, **properties: Any) -> Json:
 def x_axis(
     field: str, title: str, xs: Iterable[float], *, log: bool = False, words: Mapping[float, str] = {}
 ) -> Json:
-    """The encoding of an axis from the least to the greatest of `xs`. `log`: it is logarithmic, unless it
-    begins at 0. `words`: what stands at its ticks, instead of round numbers."""
+    """An axis over the range of `xs`, logarithmic unless it begins at 0. `words`: its ticks."""
     places = sorted({*xs, *words})
     low, high = places[0], places[-1]
     log = log and low > 0
@@ -265,9 +262,8 @@ _LABEL_SPACE = 14
 
 
 def edge_labels(wanted: Mapping[str, float], height: float) -> list[Json]:
-    """The data of labels beside the right edge, as near as can be to the places that are `wanted`, at least a
-    line apart and inside the panel. Of more labels than lines as many as fit, spread over the panel: tooltips
-    have the others."""
+    """Labels beside the right edge, near the places `wanted`, a line apart and inside the panel. If there are
+    too many, evenly spaced ones remain."""
     ordered = sorted(wanted, key=wanted.__getitem__)
     most = max(1, int(height // _LABEL_SPACE))
     if len(ordered) > most:
@@ -284,8 +280,7 @@ def edge_labels(wanted: Mapping[str, float], height: float) -> list[Json]:
 
 
 class LineLayers:
-    """The layers of a plot with a line for each contender, through the `field` of its rows. `x`: an encoding;
-    `y`: the properties of the channel (of `numbers`)."""
+    """The layers of a line per contender through the rows' `field`. `x`: an encoding; `y`: `numbers`."""
 
     def __init__(
         self, x: Json, y: Json, names: Sequence[str], floor: str | None = None, field: str = "value"

@@ -1,5 +1,4 @@
-"""One trial over time: the CPU of its threads as stacked areas with its memory as lines, and which unit was
-busy when."""
+"""One trial over time: the CPU of its threads, its memory, and which unit was busy when."""
 
 from __future__ import annotations
 

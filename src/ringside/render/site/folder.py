@@ -1,6 +1,5 @@
-"""Folders and single files that Ringside writes and later writes again. What is not its own, or was changed
-since, is never overwritten: a folder holds a list of its files with their hashes, and pages and badges say in
-themselves who made them."""
+"""Folders and files that Ringside writes more than once, and never over others' files: a folder has a list of
+its files with hashes, pages and badges name their maker."""
 
 from __future__ import annotations
 
@@ -37,8 +36,7 @@ class Folder:
     """A folder of a `kind`: site, post or figures. `about`: what the kind keeps in the list, of one type."""
 
     def __init__(self, path: Path, kind: str, about: Any = None, *, beside_others: bool = False) -> None:
-        """Open a folder, which may not exist yet. Raises ReportError where it is a folder of another kind, or
-        holds files of others, unless ours may stand beside them."""
+        """Open a folder, which may not exist. Raises ReportError for another kind, or others' files."""
         self.path, self.kind, self.about = path, kind, about
         self._files: dict[str, set[str]] = {}
         try:
@@ -81,9 +79,8 @@ class Folder:
         return data if _hash(data) in self._files.get(name, ()) else None
 
     def write(self, files: Mapping[str, bytes]) -> list[str]:
-        """Write files; their names. The list names all of them before the first one is written, so that an
-        interrupted folder is still ours. Raises ReportError, before anything is written where a file of
-        another stands in the way."""
+        """Write files; their names. The list names them first, so an interrupted folder is still ours. Raises
+        ReportError before it would overwrite another's file."""
         for name in files:
             target = self.path / name
             leads_away = target.parent.resolve() != (self.path.resolve() / name).parent
@@ -140,8 +137,7 @@ def refuse_others(path: Path, mark: bytes, option: str) -> None:
 
 
 def write_figures(path: Path, analyses: Sequence[RunAnalysis]) -> list[str]:
-    """Write each plot as SVG, PNG and CSV into a folder, which is made; the names of the files. Files of
-    others may be in the folder. Raises ReportError, before anything is written where one of them has a name
-    of ours."""
+    """Write each plot as SVG, PNG and CSV into a folder; the names of the files. Raises ReportError before it
+    would overwrite another's file."""
     folder = Folder(path, "figures", beside_others=True)
     return folder.write({name: data for figure in figures(analyses) for name, data in figure.files.items()})

@@ -1,6 +1,5 @@
-"""The page of some runs, badges, and a site: a folder for any static host with a page for each run, a history
-for each experiment, the data, and a feed (Atom, RFC 4287, and JSON Feed 1.1). Each call adds runs, or brings
-those that are there up to date."""
+"""The page of some runs, badges, posts, and sites: folders with a page per run, a history per experiment, data, and
+feeds (Atom, RFC 4287; JSON Feed 1.1). Each call adds or updates runs."""
 
 from __future__ import annotations
 
@@ -183,8 +182,7 @@ def write_site(path: Path, pages: Sequence[RunAnalysis], base: str = "") -> list
 
 
 def _history_page(folder: Folder, runs: Sequence[SiteRun], analyses: Mapping[str, RunAnalysis]) -> bytes:
-    """The history of an experiment's runs, which come newest first: those of this call, and those whose data
-    the site has. Runs of another headline than the newest's are left out."""
+    """An experiment's history from this call's runs and the site's data, of the newest run's headline."""
     known = []
     for run in runs:
         if analysis := analyses.get(run.id):
@@ -201,7 +199,7 @@ def _history_page(folder: Folder, runs: Sequence[SiteRun], analyses: Mapping[str
 def _published_run(values: Mapping[str, Any]) -> tuple[HistoryRun, Metric]:
     """A run as far as its history needs it, and the metric of its headline, of its `data_files`."""
     metric, contenders = Metric(**values["headline"]), values["contenders"]
-    figures = {
+    medians = {
         (cell["contender"], Point(tuple(cell["point"].items()))): Interval(
             figure["median"], figure["low"], figure["high"], figure["n"]
         )
@@ -212,7 +210,7 @@ def _published_run(values: Mapping[str, Any]) -> tuple[HistoryRun, Metric]:
         id=values["run"],
         started_at=values["started_at"],
         host=values["host"],
-        figures=figures,
+        figures=medians,
         versions={name: each["version"] or "" for name, each in contenders.items()},
         contents={name: each["content"] or "" for name, each in contenders.items()},
         references_ns=values["references_ns"],

@@ -38,8 +38,7 @@ def answers(analysis: RunAnalysis) -> list[Sentence]:
 
 
 def point_answer(analysis: RunAnalysis, standing: Standing, at: str = "") -> list[Sentence]:
-    """What is shown at a point, in one to three sentences; why there is no answer, where there is none. `at`:
-    the point, where nothing around the sentences names it."""
+    """One to three sentences about a point, or why there is no answer. `at`: names the point."""
     if not analysis.trial_count and not analysis.is_over:
         return [Sentence("No trial of this run has ended yet")]
     if standing.first_place is FirstPlace.NOTHING:
@@ -130,9 +129,8 @@ def _best(analysis: RunAnalysis, name: str, point: Point, at: str) -> str:
 
 
 def _distances(analysis: RunAnalysis, here: Standing) -> str:
-    """The next behind and the last, by their ratios to the best: `go takes 2.5 times as long as erlang
-    (2.2–4.1), ruby 28 times (18–34)`; where more is better, `That is 2.5 times go's (2.4–2.6)`. Of a run that
-    is not over, the nearest by medians."""
+    """The next behind and the last, by ratios to the best: `go takes 2.5 times as long as erlang (2.2–4.1),
+    ruby 28 times (18–34)`. In an unfinished run, the nearest only."""
     metric, is_over, best = analysis.headline, analysis.is_over, here.first[0]
     shown = list((here.behind if is_over else here.ratios).items())
     shown = [*shown[:1], *(shown[1:][-1:] if is_over else [])]

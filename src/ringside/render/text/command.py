@@ -1,5 +1,4 @@
-"""Commands by which runs and trials can be made again, as a user would write them, and what shows why trials
-failed."""
+"""Commands that make runs and trials again, and what shows why trials failed."""
 
 from __future__ import annotations
 
@@ -35,8 +34,7 @@ def is_load(analysis: RunAnalysis) -> bool:
 
 
 def command(analysis: RunAnalysis) -> str:
-    """`ringside run showdown --only go,erlang`: with what the command line changed, where that is known. Of
-    `vs` and `load --vs` all options by which it was measured."""
+    """The command that makes the run again, with the options that changed what is measured."""
     if not isinstance(analysis.measurement, Workload):
         return shlex.join(["ringside", *comparison_words(analysis.plan)])
     words = _words(chosen) if (chosen := analysis.plan.chosen) else [analysis.experiment.name]

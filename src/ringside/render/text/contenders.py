@@ -59,8 +59,7 @@ def contender_table(*analyses: RunAnalysis) -> TableData:
 
 
 def failure_table(analysis: RunAnalysis) -> TableData | None:
-    """Cells that have trials without figures, or lack some, with the reason; below, what the first such
-    trial of each contender wrote to stderr, and how to repeat it. None where there are none."""
+    """Cells that lack trials or figures: the reason, the first stderr, how to repeat. None without any."""
     rows: list[Row] = []
     notes: dict[str, tuple[str, ...]] = {}
     for cell in (analysis.cells[Cell(name, point)] for point in analysis.points for name in analysis.names):

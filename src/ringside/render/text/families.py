@@ -25,8 +25,7 @@ _UNRANKED = {
 
 
 def sentences(standing: FamilyStanding) -> list[Sentence]:
-    """The conclusions from a figure: the first program, then the order of whole families. A sentence about a
-    family (two contenders or more) holds for each of its contenders. Gains have a range, and no order."""
+    """Who is first, then which families are wholly ahead of which. Gains over another point have no order."""
     return [_gains(standing)] if standing.over else [_first(standing), *_orders(standing)]
 
 

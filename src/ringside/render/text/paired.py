@@ -145,8 +145,7 @@ def _growths(analysis: RunAnalysis) -> Iterator[Sentence]:
 
 
 def table(analysis: RunAnalysis, order: str = "auto") -> TableData:
-    """The medians of all contenders, the best first; of servers with what their loads counted, of commands
-    with mean, deviation and range, over their parameters where they have any."""
+    """Medians, best first, with counts of servers, or the spread of commands, over their parameters."""
     noun, point = analysis.headline.noun, analysis.points[0]
     title = "Medians over blocks"
     subtitle = f"{noun} with its 95 % interval; ratios are of the {noun}, from pairs inside blocks"
@@ -217,8 +216,7 @@ def ratios_over_first(analysis: RunAnalysis) -> dict[Point, Interval]:
 
 
 def _scan_rows(analysis: RunAnalysis, order: str) -> list[Row]:
-    """The headline over the parameters: a row for each point and command, with the ratio over the baseline at
-    the same point, or of a command alone over its first point."""
+    """A row per point and command: headline, and its ratio at that point, or over the first point."""
     headline, baseline, first = analysis.headline, analysis.experiment.baseline, analysis.points[0]
     is_alone = len(analysis.names) == 1
     over_first = ratios_over_first(analysis)

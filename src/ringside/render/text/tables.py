@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from ringside import units
 from ringside.analysis.distributions import MIN_FOR_STEADY_STATE, WarmUp
 from ringside.analysis.run import RunAnalysis
-from ringside.analysis.scaling import CoresScaling, Growth, Law, ScaledContender
+from ringside.analysis.scaling import CoresScaling, Growth, ScaledContender
 from ringside.model.design import Cell, Metric, Point
 from ringside.model.results import Interval, Outcome
 from ringside.render.text import cells, contenders
@@ -48,9 +49,8 @@ def _tables(analysis: RunAnalysis, *, is_part: bool, by_point: bool) -> Iterator
 
 
 def first_table(analysis: RunAnalysis, point: Point | None) -> TableData:
-    """What a terminal shows of a point: the programs, the best first, with the headline and how far they are
-    from the baseline; of programs without figures the reason. None: of all points the headline alone. The
-    reference program is no part of it, unless it is the baseline."""
+    """The terminal's first table of a point: programs, best first, with the headline and the distance from
+    the baseline, or why there is none. Of all points (None) only the headline."""
     headline, baseline, margin = analysis.headline, analysis.experiment.baseline, analysis.experiment.margin
     names = [name for name in analysis.names if name != analysis.floor or name == baseline]
     if point is None:
@@ -94,9 +94,8 @@ def _headlines(analysis: RunAnalysis, point: Point, names: Sequence[str]) -> dic
 
 
 def point_table(analysis: RunAnalysis, point: Point) -> TableData:
-    """All contenders at one point, class by class, the best first: headline with its interval, ratio and
-    verdict, the interval of its rank inside its class, ratio over the floor, other metrics. Below it, which
-    ratios are overstated: no sentences of its comparisons stand beside it."""
+    """All contenders at a point, the best first: headline, ratio and verdict, rank in their class, ratio over
+    the floor, other metrics; below it, which ratios are overstated."""
     rows, headline = point_rows(analysis, point), analysis.headline
     pairs = analysis.comparisons[headline.name, point].values()
     compared = [each for each in pairs if each.baseline == analysis.experiment.baseline]
@@ -356,7 +355,7 @@ def slope_tables(analysis: RunAnalysis) -> Iterator[TableData]:
         yield table(slope.title, _by_setting(growth, titles, slope.title, slope.unit), slope.explanation)
 
 
-def _by_setting(growth: Growth[Law], titles: Mapping[Point, str], only: str, unit: str) -> list[Row]:
+def _by_setting(growth: Growth[Any], titles: Mapping[Point, str], only: str, unit: str) -> list[Row]:
     """A row for each contender, a column for each setting; `only`: its title where there is one setting."""
     columns = list(titles.values()) if len(titles) > 1 else [only]
     rows: list[Row] = []

@@ -1,5 +1,4 @@
-"""Tables on a terminal, by rich. Text from contenders is shown as text: control characters and markup in
-it do nothing."""
+"""Tables on a terminal, by rich. Control characters and markup in texts of contenders do nothing."""
 
 from __future__ import annotations
 
@@ -42,9 +41,8 @@ _STYLES = {"faster": "green", "slower": "red", "even": "yellow", "failed": "bold
 def show(
     analysis: RunAnalysis, console: Console, printed: set[str] | None = None, *, everything: bool = False
 ) -> None:
-    """Print the answer of a run: of each point, or of all where these are many, a table and what it shows.
-    `printed`: sentences that stand above already, of other parts of a suite; None of a run by itself, whose
-    warnings stand below. `everything`: all of it, as `show_all` prints it."""
+    """Print a run's answer: per point, or for all of many, a table and sentences. `printed`: sentences of
+    other parts of a suite; None for a single run, which gets its warnings. `everything`: `show_all`."""
     if everything:
         return show_all(analysis, console, is_part=printed is not None)
     said: set[str] = set() if printed is None else printed
@@ -81,8 +79,7 @@ def name_commands(analysis: RunAnalysis, console: Console) -> None:
 
 
 def show_all(analysis: RunAnalysis, console: Console, *, is_part: bool = False) -> None:
-    """Print all of a run: what it was, its answer, all tables and columns, warnings with their remedies.
-    `is_part`: of a suite, without what `show_rest` prints once for all parts."""
+    """Print all of a run: what it was, its answer, all tables and columns, warnings with remedies."""
     console.print(Text(one_line(analysis.experiment.title), style="bold"))
     console.print(Text(one_line(heading(analysis))))
     if not is_part:
@@ -189,10 +186,9 @@ def say(sentence: Sentence, console: Console) -> None:
 def render(
     table: TableData, console: Console, *, everything: bool = False, box: Box | None = SIMPLE_HEAD
 ) -> None:
-    """Print one table, without its extra columns unless `everything` is asked for. Where the screen is too
-    narrow, columns that can be done without go first, but for the last of these bars; where that is not
-    enough, the last columns follow in tables of their own, and on the narrowest screens each row is printed
-    as a small list."""
+    """Print one table, with its extra columns if `everything` is asked for. On a narrow screen, optional
+    columns go first (before the bars, but for the last one), then columns follow in further tables, and at
+    last rows become lists."""
     # What was asked for is not dropped: it follows in tables of its own.
     table = replace(table, narrow=()) if everything else brief(table)
     barred = {index for row in table.rows for index, cell in enumerate(row) if cell.bar is not None}

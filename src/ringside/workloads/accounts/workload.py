@@ -90,8 +90,7 @@ class Accounts(Workload):
         return {"transfer": self.work(point) * CYCLE_NS / self.cores(point)}
 
     def refute(self, trial: Trial, seed: int) -> None:
-        """Raise ValueError for what cannot be true of audits beside transfers, and of times in their phase.
-        Each unit waits for the answer of its audit, and asks the auditors in turn."""
+        """Raise ValueError for impossible counts of audits, and times that do not fit into their phase."""
         point, result = trial.cell.point, trial.result
         if not (phases := trial.phases.get("transfer")):
             raise ValueError("no line ::phase name=transfer")

@@ -100,26 +100,12 @@ _ONE_CORE = (0.9, 1.1)
 
 @dataclass(frozen=True, slots=True)
 class _Shares:
-    """Shares of the wall time: of the unit that reads, of the unit that writes, and of all cores; and the
-    share of the computing units' time in which they waited for a place in the queue."""
+    """Shares of the wall time: reading, writing, all cores; `full`: of computing, the waits for the queue."""
 
     read: float
     write: float
     busy: float
     full: float
-
-
-def bottleneck(contender: str, cores: int, figures: Mapping[str, Interval]) -> str | None:
-    """A sentence on what holds the contender back; None where the figures lack a share."""
-    shares = _shares({name: value.estimate for name, value in figures.items()})
-    if shares is None:
-        return None
-    core = f"its {cores} cores are" if cores > 1 else "its core is"
-    observation = (
-        f"reading by one unit takes {shares.read:.0%} of the wall time, writing {shares.write:.0%}; "
-        f"{core} busy for {shares.busy:.0%} of it"
-    )
-    return f"{contender}: {observation}: {_conclusion(shares, cores)}"
 
 
 def _conclusion(shares: _Shares, cores: int) -> str:
@@ -200,7 +186,13 @@ class Batch(Workload):
         return figures
 
     def diagnosis(self, contender: str, point: Point, figures: Mapping[str, Interval]) -> str | None:
-        return bottleneck(contender, self.cores(point), figures)
+        shares, cores = _shares({name: each.estimate for name, each in figures.items()}), self.cores(point)
+        if shares is None:
+            return None
+        core = f"its {cores} cores are" if cores > 1 else "its core is"
+        read = f"reading by one unit takes {shares.read:.0%} of the wall time, writing {shares.write:.0%}"
+        busy = f"{core} busy for {shares.busy:.0%} of it"
+        return f"{contender}: {read}; {busy}: {_conclusion(shares, cores)}"
 
     def program_share(self, headline: str, point: Point, figures: Medians) -> OwnShare | None:
         """If a program's queue is full while cores are idle, the share of the time in which they are busy."""

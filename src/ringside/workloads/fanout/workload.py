@@ -114,8 +114,7 @@ class Fanout(serving.Serving):
         return serving.still_faster(closed)
 
     def _bound(self, point: Point, figures: Medians) -> OwnShare | None:
-        """Of a gateway that keeps requests of a closed loop waiting with CPU time left: the share of its
-        overhead that its CPU time explains, and a pool or a queue at its bound as the cause."""
+        """If a gateway is idle while requests wait: the share of its overhead that is CPU time."""
         latency_s, overhead_s = (figures.get(f"{name}_s.p50", 0.0) for name in ("latency", "overhead"))
         # If all clients wait for the CPU, each waits for the others' requests too.
         computed_s = figures.get("cpu_per_request_s", 0.0) * int(point["concurrency"]) / self.cores(point)

@@ -35,13 +35,17 @@ def _welcome(connection: socket.socket) -> None:
         raise ValueError(f"{reply.status}, {chunk[:100]!r}")
 
 
+def _feed(number: str, chunks: int) -> list[bytes]:
+    """The first messages of a feed."""
+    texts = [f"Welcome: {number}\n", *(f"Chunk {k} for {number}\n" for k in range(1, chunks + 1))]
+    return [text.encode() for text in texts]
+
+
 def _messages(subject: Subject, server: Server) -> None:
     """The first messages of feeds with ids of all lengths."""
     for number in ("7", "0", "00", "12345678901234567890"):
         line = subject.served_by_hand(_FEEDING, curl(f"/test/{number}"))
-        expected = [f"Welcome: {number}\n".encode()]
-        expected += [f"Chunk {k} for {number}\n".encode() for k in range(1, 5)]
-        early = ""
+        expected, early = _feed(number, 4), ""
         with subject.expects("feed-messages", f"200, text/plain, {expected}, each as one chunk", line):
             with server.connect() as connection:
                 client = Client(connection)
@@ -150,12 +154,9 @@ def read_slowly(port: int) -> None:
         second.send("/test/2")
         for client, number in ((second, "2"), (first, name)):
             client.head()
-            for text in [f"Welcome: {number}\n"] + [
-                f"Chunk {k} for {number}\n" for k in range(1, _CHUNKS + 1)
-            ]:
-                chunk = client.chunk()
-                if chunk != text.encode():
-                    raise ValueError(f"{chunk[:60]!r} in place of {text!r}")
+            for expected in _feed(number, _CHUNKS):
+                if (chunk := client.chunk()) != expected:
+                    raise ValueError(f"{chunk[:60]!r} in place of {expected!r}")
 
 
 CHECKS = Kind(

@@ -20,9 +20,7 @@ _NAMED_THREADS = 6
 
 
 def timeline(trial: Trial, load: LoadMessage, marker_s: float) -> Timeline | None:
-    """The time line of a trial under that load; None where there are no samples.
-
-    `kernel_bytes` is the growth of what the kernel holds, TCP buffers included, since the first sample."""
+    """A trial over time under that load; None without samples. `kernel_bytes`: its growth since the first."""
     end_s = (load.end_ns - load.begin_ns) * 1e-9
     samples = [sample for sample in trial.samples if sample.t_ns <= load.end_ns]
     if not samples or end_s <= 2 * _FIRST_S:

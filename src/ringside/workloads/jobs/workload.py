@@ -144,8 +144,7 @@ class Jobs(Workload):
 
 
 def _ideal_s(point: Point, figures: Mapping[str, float]) -> float | None:
-    """The least makespan: sleeping jobs take turns on all workers, computing jobs on all cores (or workers,
-    if there are fewer). None if jobs do nothing."""
+    """The least makespan: turns of sleeping jobs on workers, of computing ones on cores; None for others."""
     jobs, cores = int(point["jobs"]), int(point["cores"])
     if point["kind"] == "sleep":
         return math.ceil(jobs / workers(point)) * int(point["duration_ms"]) / 1000

@@ -85,8 +85,7 @@ class Restarts(Workload):
         return {"start": int(point["units"]) * CYCLE_NS / self.cores(point), **passes}
 
     def refute(self, trial: Trial, seed: int) -> None:
-        """Raise ValueError for what cannot be true of times in passes of this length, by the program's clock:
-        no unit has two messages at one time, and one at least is busy until the end."""
+        """Raise ValueError for times that cannot be true of a pass: a unit has one message at a time."""
         phases, point = trial.phases, trial.cell.point
         failures, _ = expected(*point.numbers("units", "messages", "every"), seed)
         for name in ("start", *PASSES):
