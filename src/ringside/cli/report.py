@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ringside.analysis.run import RunAnalysis, analysis_of
 from ringside.cli import context, streams
-from ringside.render.site import folder, post, site
+from ringside.render.site import folder, site
 
 
 def report(
@@ -39,7 +39,7 @@ def report(
         paths = site.write_site(site_to, analyses, site_url)
         print(f"{site_to / 'index.html'}, and {len(paths) - 1} files more", file=sys.stderr)
     if post_to is not None:
-        paths = post.write_post(post_to, analyses)
+        paths = site.write_post(post_to, analyses)
         print(f"{post_to / 'post.md'}, and {len(paths) - 1} files more", file=sys.stderr)
     if badge_to is not None:
         streams.write_output("--badge", badge_to, site.badge(analyses[0]).decode())

@@ -17,7 +17,6 @@ from ringside.model.results import Run
 from ringside.render.plots import charts
 from ringside.render.site import folder
 from ringside.render.site.folder import MANIFEST, Folder, write_figures
-from ringside.render.site.post import write_post
 from ringside.render.site.site import badge, write_post, write_site
 from ringside.store import Store
 from ringside.units import quantity

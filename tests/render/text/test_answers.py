@@ -22,7 +22,7 @@ from ringside.model.catalogue import ContenderClass
 from ringside.model.design import Cell, Point
 from ringside.model.results import Outcome, Trial
 from ringside.render.export.documents import document
-from ringside.render.site import post, site
+from ringside.render.site import site
 from ringside.render.text import markdown, terminal
 from ringside.render.text.answers import answers, pair_sentence, short_answer
 from ringside.render.text.diagnostics import words
@@ -264,11 +264,11 @@ def test_every_form_has_the_same_sentences(
     of = RUNS[name]()
     assert answers(of)
     # Without its charts, which say nothing.
-    monkeypatch.setattr(post, "missing", lambda: True)
+    monkeypatch.setattr(site, "missing", lambda: True)
     console = Console(file=io.StringIO(), width=2000)
     terminal.show_all(of, console)
     assert isinstance(console.file, io.StringIO)
-    post.write_post(tmp_path / "post", [of])
+    site.write_post(tmp_path / "post", [of])
     forms = [
         console.file.getvalue(),
         markdown.render(of),
