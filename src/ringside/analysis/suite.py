@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import stdev
+from typing import NamedTuple
 
 from ringside.analysis.diagnostics import MACHINE_CODES
 from ringside.analysis.families import QuestionAnswer, answer
@@ -122,7 +123,13 @@ def overview(analyses: Sequence[RunAnalysis]) -> Overview:
     )
 
 
-SessionRatio = tuple[Metric, Comparison, Sequence[float], float]
+class SessionRatio(NamedTuple):
+    """A pair over several sessions, the ratios of each, and by which share these differ."""
+
+    metric: Metric
+    over: Comparison
+    ratios: Sequence[float]
+    deviation: float
 
 
 def sessions_of(runs: Iterable[RunAnalysis]) -> list[list[RunAnalysis]]:
@@ -151,7 +158,7 @@ def over_sessions(runs: Sequence[RunAnalysis]) -> Iterator[SessionRatio]:
             obstacle = Obstacle.SAME_VALUES if len(each) == len(runs) else Obstacle.FAILED_BLOCKS
         verdict = Verdict.INCONCLUSIVE if obstacle else verdict_of(ratio, metric, first.experiment.margin)
         over = Comparison(point, metric.name, *pair, ratio, verdict, 1.0, obstacle)
-        yield metric, over, ratios, math.expm1(stdev(logs))
+        yield SessionRatio(metric, over, ratios, math.expm1(stdev(logs)))
 
 
 @dataclass(frozen=True, slots=True)

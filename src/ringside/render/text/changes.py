@@ -93,7 +93,7 @@ def session_table(first: RunAnalysis, ratios: Sequence[SessionRatio]) -> TableDa
         row.append(("sessions", TableCell(f"{low}–{high}")))
         rows.append([*row, ("differ by", TableCell(f"{units.significant(100 * deviation, 2)} %"))])
     how = "intervals are Student's, of the sessions' ratios; those of a metric hold together with 95 %"
-    return table(f"Over {len(ratios[0][2])} sessions", rows, how)
+    return table(f"Over {len(ratios[0].ratios)} sessions", rows, how)
 
 
 def change_table(history: History) -> TableData:
