@@ -467,10 +467,7 @@ def test_a_load_without_a_report_counts_and_the_measurement_has_the_last_word() 
     """Warm-ups and trials without either do not."""
     load = dataclasses.replace(trial(4), report=None, loads=(LoadMessage(step="s", name="all"),))
     empty = dataclasses.replace(trial(5), report=None)
-    codes = [
-        each.code
-        for each in diagnosed([trial(0, ending_ns=10**10), trial(3, left_behind=1), load, empty], Talking())
-    ]
+    codes = [each.code for each in diagnosed([trial(0), trial(3, left_behind=1), load, empty], Talking())]
     assert codes == ["left-behind", "own-3", "own-4"]
 
 
@@ -484,7 +481,6 @@ def test_the_order_of_codes() -> None:
                 block,
                 reference_ns=10 * block,
                 left_behind=1,
-                ending_ns=3 * 10**9,
                 peak_pss_bytes=90,
                 pressure=Pressure(io_ns=10**10),
                 **OWN,

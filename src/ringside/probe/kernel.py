@@ -56,12 +56,12 @@ def adopted() -> Iterator[None]:
         prctl()(_PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
 
 
-def children(parent: int | str = "self") -> set[Child]:
-    """The children of a process, ended ones included; none where the kernel does not list them."""
+def children() -> set[Child]:
+    """The children of this process, ended ones included; none where the kernel does not list them."""
     pids: list[bytes] = []
     with suppress(OSError):
-        for task in os.listdir(f"/proc/{parent}/task"):
-            pids += _read(f"/proc/{parent}/task/{task}/children").split()
+        for task in os.listdir("/proc/self/task"):
+            pids += _read(f"/proc/self/task/{task}/children").split()
     children = ((int(pid), fields_of(int(pid))) for pid in pids)
     return {(pid, fields[19]) for pid, fields in children if len(fields) > 19}
 

@@ -92,9 +92,15 @@ class Live:
 
     async def newest(self, progress: RunProgress) -> Content:
         """What the page shows, rendered again where the run has changed. Raises RingsideError."""
+
+        def render() -> tuple[dict[str, Any], float]:
+            began_s = time.thread_time()
+            values = self.render(self.run_id)
+            return values, time.thread_time() - began_s
+
         async with self._making:
             if self.content is None or not self.content.is_fresh(progress):
-                values, cost_s = await self.worker.timed(lambda: self.render(self.run_id))
+                values, cost_s = await self.worker.run(render)
                 pause_s = min(_MAX_PAUSE_S, max(MIN_PAUSE_S, cost_s * PAUSE_PER_COST))
                 self.content = Content(progress, values, time.monotonic() + pause_s)
             return self.content

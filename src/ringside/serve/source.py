@@ -8,7 +8,6 @@ import asyncio
 import contextlib
 import os
 import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -80,17 +79,7 @@ class Worker:
 
     async def run(self, function: Callable[[], T]) -> T:
         """The function's result, or what it raised."""
-        return (await self.timed(function))[0]
-
-    async def timed(self, function: Callable[[], T]) -> tuple[T, float]:
-        """The function's result, and how many seconds of CPU it took."""
-
-        def call() -> tuple[T, float]:
-            began_s = time.thread_time()
-            result = function()
-            return result, time.thread_time() - began_s
-
-        return await asyncio.get_running_loop().run_in_executor(self._pool, call)
+        return await asyncio.get_running_loop().run_in_executor(self._pool, function)
 
     def close(self) -> None:
         self._pool.shutdown(wait=False, cancel_futures=True)

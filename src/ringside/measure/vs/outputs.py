@@ -10,7 +10,7 @@ import sys
 import tempfile
 import termios
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -68,20 +68,8 @@ def _terminal() -> Iterator[str]:
     """The path of a pseudo-terminal of the usual size. What is written to it is read and thrown away."""
     own, its = os.openpty()
     termios.tcsetwinsize(its, (24, 80))
-
-    def drain() -> None:
-        with suppress(OSError):  # It has no writer any more.
-            while os.read(own, _PIECE_BYTES):
-                pass
-
-    thread = threading.Thread(target=drain, daemon=True)
-    thread.start()
-    try:
+    with _pumped(own, its, lambda piece: None):
         yield os.ttyname(its)
-    finally:
-        os.close(its)
-        thread.join()
-        os.close(own)
 
 
 @contextmanager
@@ -90,25 +78,36 @@ def _shown(target: BinaryIO, errors: list[OSError]) -> Iterator[str]:
     own, and that file may be at any position, or no file at all."""
     read_end, write_end = os.pipe()
 
+    def copy(piece: bytes) -> None:
+        try:
+            target.write(piece)
+            target.flush()
+        except BrokenPipeError:  # The reader of `target` went away.
+            pass
+        except OSError as error:
+            errors.append(error)
+
+    with _pumped(read_end, write_end, copy):
+        yield f"/proc/{os.getpid()}/fd/{write_end}"
+
+
+@contextmanager
+def _pumped(read_end: int, write_end: int, take: Callable[[bytes], None]) -> Iterator[None]:
+    """Pass what is written to one end within the block, piece by piece, to `take`; closes both ends."""
+
     def pump() -> None:
-        """Copy until all writers are gone. A reader of `target` that went away is not waited for."""
-        with os.fdopen(read_end, "rb", buffering=0) as source:
-            while piece := source.read(_PIECE_BYTES):
-                try:
-                    target.write(piece)
-                    target.flush()
-                except BrokenPipeError:
-                    continue
-                except OSError as error:
-                    errors.append(error)
+        with suppress(OSError):  # A terminal has no writer any more.
+            while piece := os.read(read_end, _PIECE_BYTES):
+                take(piece)
 
     thread = threading.Thread(target=pump, daemon=True)
     thread.start()
     try:
-        yield f"/proc/{os.getpid()}/fd/{write_end}"
+        yield
     finally:
         os.close(write_end)
         thread.join()
+        os.close(read_end)
 
 
 def check_output(where: str) -> str:

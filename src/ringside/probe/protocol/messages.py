@@ -312,13 +312,10 @@ class TrialOutcome(Message, frozen=True, tag_field="type", tag="outcome"):
     signal: int | None = None
     wall_ns: Nanoseconds | None = None
     paused_ns: Nanoseconds = 0
-    ending_ns: Nanoseconds | None = None
     cpu_user_ns: Nanoseconds | None = None
     cpu_system_ns: Nanoseconds | None = None
     cpu_source: str = ""
     peak_pss_bytes: Bytes | None = None
-    pss_readings: Count = 0
-    memory_peak_bytes: Bytes | None = None
     peak_memory_bytes: Bytes | None = None
     peak_memory_unknown: str = ""
     peak_process_bytes: Bytes | None = None
