@@ -25,31 +25,14 @@ from tests.support.odd_server import OK, answering, requests, secure, serving
 FEW = ("--requests", "6", "--connections", "2")
 
 
-NO_END = "a response without Content-Length, and the connection"
-
-
-@pytest.mark.parametrize(
-    ("response", "reason"),
-    [
-        # Nobody can know where it ends.
-        (b"\r\nok", NO_END),
-        (b"Content-Length: 2\r\nContent-Length: 3\r\n\r\nok", "do not say how long the body is"),
-        (b"Content-Length: -2\r\n\r\nok", "do not say how long the body is"),
-        (b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n", "do not say how long the body is"),
-        (b"Transfer-Encoding: gzip, chunked\r\n\r\n", "do not say how long the body is"),
-        (b"Transfer-Encoding: chunked\r\n\r\nok\r\n", "invalid chunk framing"),
-        (b"Content-Length : 2\r\n\r\nok", "'Content-Length : 2', which is no line"),
-        (b"Content-Length: 2\r\nsome junk\r\n\r\nok", "'some junk', which is no line of a response"),
-        (b"X-Folded: a,\r\n b\r\n\r\nok", "' b', which is no line of a response"),
-    ],
-)
-def test_why_a_response_cannot_be_read(response: bytes, reason: str) -> None:
-    with serving(answering(lambda *_: b"HTTP/1.1 200 OK\r\n" + response)) as port:
+@pytest.mark.parametrize(("response", "kind", "reason"), cases(__file__, "why_a_response_cannot_be_read"))
+def test_why_a_response_cannot_be_read(response: str, kind: str, reason: str) -> None:
+    with serving(answering(lambda *_: b"HTTP/1.1 200 OK\r\n" + response.encode())) as port:
         few = (*FEW, "--duration", "2s", "--timeout", "500ms")
         document = load(f"http://127.0.0.1:{port}/", *few, status=1)
-    assert set(document["errors"]) == {"timeout" if reason == NO_END else "protocol"}
+    assert set(document["errors"]) == {kind}
     assert reason in document["detail"]
-    assert document["first_wrong"] or reason == NO_END
+    assert document["first_wrong"] or kind == "timeout"
 
 
 def test_why_no_connection_can_be_made() -> None:

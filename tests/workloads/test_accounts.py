@@ -14,6 +14,7 @@ from ringside.measure.runs.trials import validated
 from ringside.model.results import Outcome, Trial
 from ringside.probe.protocol import TrialOutcome
 from ringside.workloads.accounts.workload import ACCOUNTS
+from tests.support.cases import cases
 from tests.support.points import ok_trial, point
 from tests.support.programs import assert_wrong
 
@@ -72,30 +73,7 @@ def test_figures_of_a_trial() -> None:
     assert (figures["waits_per_1000"], figures["preempted_per_1000"]) == pytest.approx((20, 5))
 
 
-@pytest.mark.parametrize(
-    ("changes", "reason"),
-    [
-        ({"first": "10"}, "first must be 2 whole numbers, one for each auditor"),
-        ({"last": "390,x"}, "last must be 2 whole numbers"),
-        # No unit can be further than an audit for each auditor.
-        (
-            {"first": "10,90"},
-            "first: auditor 1 counted 90 transfers at its first audit; 10 to 80 are possible",
-        ),
-        ({"first": "0,10"}, "first: auditor 0 counted 0 transfers"),
-        ({"last": "350,400"}, "last: auditor 0 counted 350 transfers at its last audit; 360 to 400 are"),
-        ({"transfer_p50_ns": "-1"}, "transfer_p50_ns, transfer_p99_ns, transfer_max_ns must be whole"),
-        ({"audit_max_ns": "1000"}, "none smaller than the one before"),
-        ({"audit_max_ns": str(11 * MS)}, "audit: 40 times with p50 0.050 ms"),
-        ({"audit_p50_ns": "9000000", "audit_p99_ns": "9000000", "audit_max_ns": "9000000"}, "do not fit"),
-        # In microseconds.
-        (
-            {name: value[:-3] or "0" for name, value in RESULT.items() if "_ns" in name}
-            | {"transfer": 200 * MS},
-            "audits in it only 0.0",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("changes", "reason"), cases(__file__, "reports_that_cannot_be_true"))
 def test_reports_that_cannot_be_true(changes: dict[str, Any], reason: str) -> None:
     seen = validated(trial(**changes), ACCOUNTS, 1)
     assert seen.outcome is Outcome.WRONG_EVIDENCE

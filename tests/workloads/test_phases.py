@@ -11,14 +11,12 @@ from ringside.measure.runs.trials import validated
 from ringside.model.design import Level
 from ringside.model.results import Outcome, Trial
 from ringside.probe.protocol import LatencySummary, LoadMessage, Phase, Pressure, Sample, TrialOutcome
+from ringside.workloads import WORKLOADS
 from ringside.workloads.base import Workload
 from ringside.workloads.batch.workload import BATCH
-from ringside.workloads.fanout.workload import FANOUT
-from ringside.workloads.fib.workload import FIB
 from ringside.workloads.jobs.workload import JOBS
 from ringside.workloads.phases import Pause, PhaseRule, impossible_phases, phase_contradictions
 from ringside.workloads.ring.workload import RING
-from ringside.workloads.sleepers.workload import SLEEPERS
 from tests.support.cases import cases
 from tests.support.points import ok_trial, point
 
@@ -143,33 +141,16 @@ def refused(workload: Workload, phases: dict[str, float], input_bytes: int | Non
 
 
 CPU: dict[str, Level] = {"kind": "cpu", "jobs": 8, "rounds": 300_000, "workers": 4}
-NUMBERS = {"cases": 2000, "size": 200}
 
 
-# Each a little below what its work takes, and a little above.
 @pytest.mark.parametrize(
-    ("workload", "phase", "low_ns", "high_ns", "input_bytes", "at"),
-    [
-        (JOBS, "alone", 74_999, 75_001, None, CPU),
-        (JOBS, "makespan", 599_999, 600_001, None, CPU),
-        (JOBS, "makespan", 299_999, 300_001, None, CPU | {"cores": 2}),
-        (JOBS, "makespan", 199, 201, None, {"kind": "noop", "jobs": 1600, "workers": 4}),
-        (JOBS, "makespan", 97_900_000, 98_100_000, None, {"duration_ms": 100, "jobs": 8, "workers": 4}),
-        (JOBS, "makespan", 0, 1, None, {"duration_ms": 1, "jobs": 8, "workers": 4}),
-        (RING, "spawn", 124, 126, None, {"nodes": 1000, "messages": 1000}),
-        (RING, "relay", 124_999, 125_001, None, {"nodes": 1000, "messages": 1000}),
-        (RING, "relay", 62_499, 62_501, None, {"nodes": 1000, "messages": 1000, "cores": 2}),
-        (RING, "relay", 12_499, 12_501, None, {"nodes": 100, "messages": 1000, "cores": 2, "mode": "token"}),
-        (SLEEPERS, "start", 1249, 1251, None, {"tasks": 10_000}),
-        (BATCH, "read", 9999, 10_001, 5_120_000, NUMBERS),
-        (BATCH, "compute", 99_999, 100_001, 5_120_000, NUMBERS),
-        (BATCH, "write", 42, 44, 5_120_000, NUMBERS),
-        (BATCH, "work", 49_999, 50_001, 5_120_000, NUMBERS | {"cores": 2}),
-    ],
-)  # fmt: skip
+    ("name", "phase", "low_ns", "high_ns", "input_bytes", "at"),
+    cases(__file__, "a_phase_that_is_shorter_than_its_work"),
+)
 def test_a_phase_that_is_shorter_than_its_work(
-    workload: Workload, phase: str, low_ns: int, high_ns: int, input_bytes: int | None, at: dict[str, Level]
+    name: str, phase: str, low_ns: int, high_ns: int, input_bytes: int, at: dict[str, Level]
 ) -> None:
+    workload = WORKLOADS[name]
     wrong = refused(workload, {phase: low_ns / MS}, input_bytes, **at)
     if low_ns:
         assert wrong.startswith(f"::phase name={phase}: {low_ns:,} ns, and no machine does its work in less")
@@ -194,24 +175,17 @@ def test_all_jobs_alone_are_reported() -> None:
 
 
 @pytest.mark.parametrize(
-    ("workload", "at", "least_ns"),
-    [
-        (FIB, {"load": "single", "n": 30}, 104_005),
-        (FANOUT, {"kind": "cpu", "work": 1_000_001}, 23_437),
-        (FANOUT, {"kind": "cpu", "work": 1_000_001, "cores": 3}, 7812),
-        (FANOUT, {"kind": "mixed", "work": 1_000_001}, 23_437),
-        (FANOUT, {"kind": "io", "work": 1_000_001}, 0),
-    ],
+    ("name", "at", "least_ns"), cases(__file__, "an_answer_that_comes_before_it_can_be_computed")
 )
 def test_an_answer_that_comes_before_it_can_be_computed(
-    workload: Workload, at: dict[str, Level], least_ns: int
+    name: str, at: dict[str, Level], least_ns: int
 ) -> None:
     for min_ns, outcome in ((least_ns + 1, Outcome.OK), (least_ns - 1, Outcome.WRONG_EVIDENCE)):
         if min_ns < 0:
             continue
         latency = LatencySummary(count=9, min_ns=min_ns)
         load = LoadMessage(step="measured", name="all", histograms={"latency": latency})
-        trial = validated(ok_trial(workload, {"loads": (load,)}, **at), workload, 1)
+        trial = validated(ok_trial(WORKLOADS[name], {"loads": (load,)}, **at), WORKLOADS[name], 1)
         assert trial.outcome is outcome
         if outcome is Outcome.WRONG_EVIDENCE:
             expected = f"the fastest answer of `measured` took {min_ns:,} ns, and no machine"

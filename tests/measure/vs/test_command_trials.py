@@ -285,17 +285,6 @@ def test_long_lines_of_hooks_are_cut(tmp_path: Path) -> None:
 # --- executions ---
 
 
-def test_output_goes_to_the_file_of_the_command(tmp_path: Path) -> None:
-    commands = parse_commands(["true", "cat -"], outputs=("./out", "pipe"))
-    executor = FakeExecutor()
-    of = CommandTrials(commands, ExecutionOptions(tmp_path, {}), 7, executor)
-    execute(of, "A")
-    execute(of, "B")
-    assert [request.stdout for request in executor.requests] == [str(tmp_path.resolve() / "out"), None]
-    assert [request.stderr for request in executor.requests] == [None, None]
-    assert (tmp_path / "out").read_bytes() == b""
-
-
 def test_commands_are_the_contenders_of_a_run(tmp_path: Path) -> None:
     points = (Point((("n", 1),)), Point((("n", 2),)))
     commands = parse_commands(["true {n}", f"cat {'x' * 100}"], ["plain"], points=points)

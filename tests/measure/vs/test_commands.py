@@ -180,53 +180,24 @@ def test_what_concludes_or_cleans_up_makes_no_program() -> None:
 # --- parameters ---
 
 
-@pytest.mark.parametrize(
-    ("least", "most", "step", "levels"),
-    [
-        ("1", "4", None, (1, 2, 3, 4)),
-        ("30", "47", "5", (30, 35, 40, 45)),
-        ("-2", "0", None, (-2, -1, 0)),
-        ("3", "3", None, (3,)),
-        # Decimal arithmetic: no 0.30000000000000004, and the last level is there.
-        ("0.1", "0.5", "0.1", ("0.1", "0.2", "0.3", "0.4", "0.5")),
-        ("0", "1", "0.25", ("0.00", "0.25", "0.50", "0.75", "1.00")),
-        ("0.5", "2", None, ("0.5", "1.5")),
-        ("1", "2", "0.5", ("1.0", "1.5", "2.0")),
-        # An integer that is written otherwise is one.
-        ("1.0", "3", "1.00", (1, 2, 3)),
-        ("1000000000000000", "1000000000000000", None, (10**15,)),
-        (f"-{10**15}", f"-{10**15}", "1", (-(10**15),)),
-        ("1", "1000", None, tuple(range(1, 1001))),
-    ],
-)
-def test_levels_of_a_scan(least: str, most: str, step: str | None, levels: tuple[Level, ...]) -> None:
-    assert scanned_levels(least, most, step) == levels
+@pytest.mark.parametrize(("least", "most", "step", "levels"), cases(__file__, "levels_of_a_scan"))
+def test_levels_of_a_scan(least: str, most: str, step: str, levels: tuple[Level, ...]) -> None:
+    assert scanned_levels(least, most, step or None) == levels
     assert all(map(is_number, levels))
+
+
+def test_a_scan_has_up_to_a_thousand_levels() -> None:
+    assert scanned_levels("1", "1000", None) == tuple(range(1, 1001))
 
 
 HINT = "write it as -P threads 1 8, or -P delay 0.1 0.5 -D 0.1"
 
 
-@pytest.mark.parametrize(
-    ("least", "most", "step", "message"),
-    [
-        ("2", "1", None, f"-P 2 1: from the smaller number up, {HINT}"),
-        ("1", "2", "0", "-D 0: a step is larger than 0"),
-        ("1", "1001", None, "-P 1 1001: up to 1,000 levels are possible; make -D larger"),
-        ("x" * 50, "2", None, f"-P: {'x' * 39 + '…'!r} is no number: {HINT}"),
-        ("1", "1000000000000001", None, f"-P: '1000000000000001' is no number: {HINT}"),
-        ("-1000000000000001", "1", None, f"-P: '-1000000000000001' is no number: {HINT}"),
-        ("nan", "2", None, f"-P: 'nan' is no number: {HINT}"),
-        ("1", "2", "-1", "-D -1: a step is larger than 0"),
-        ("0", "99.9", "0.0999", "-P 0 99.9: up to 1,000 levels are possible; make -D larger"),
-        ("1", "2", "inf", f"-P: 'inf' is no number: {HINT}"),
-        (f"{'0' * 30}2", "1", None, f"-P: '{'0' * 30}2' is no number: {HINT}"),
-    ],
-)
-def test_why_a_scan_is_not_possible(least: str, most: str, step: str | None, message: str) -> None:
+@pytest.mark.parametrize(("least", "most", "step", "message"), cases(__file__, "why_a_scan_is_not_possible"))
+def test_why_a_scan_is_not_possible(least: str, most: str, step: str, message: str) -> None:
     with pytest.raises(UsageError) as refused:
-        scanned_levels(least, most, step)
-    assert str(refused.value) == message
+        scanned_levels(least, most, step or None)
+    assert str(refused.value) == message.format(HINT=HINT)
 
 
 @pytest.mark.parametrize(("text", "levels"), cases(__file__, "levels_of_a_list"))
