@@ -154,10 +154,11 @@ def test_a_staircase_has_a_row_for_each_step_and_the_last_rate_that_was_kept() -
         assert steps[0]["answered"] == 20
         assert 5 <= steps[0]["p50_ms"] < steps[2]["p50_ms"] <= steps[2]["p99_ms"] <= steps[2]["max_ms"]
         gates = [f"--fail-if={text}" for text in ("p50>200ms", "p50@600>50ms", "p50@20>900ms", "errors@20>0")]
-        ended = in_process("load", url, *stairs, *gates, status=1)
+        ended = in_process("load", url, *stairs, *gates, "--abort-if=p99.9>60s", status=1)
+    assert "--abort-if 'p99.9>60s' was not judged: fewer than 10 requests lie beyond it" in ended.stderr
     sides = re.findall(r", (not above|above) .*--fail-if", ended.stderr)
     assert sides == ["above", "above", "not above", "not above"]
-    assert re.search(r"Steps, latency.*\n.*rate.*\n.*\n +20/s +20 +20 +100.0% ", ended.stdout)
+    assert re.search(r"Steps, latency.*\n.*rate.*\n.*\n +20/s +20 +20 +100.0% +\S+ +\S+[?] ", ended.stdout)
     words = " ".join(ended.stdout.split())
     assert re.search(r"answered as expected: (20|60|600)/s was the last that was, with a p99 of", words)
     assert re.search(r"The highest rate that was kept with p50 at or below 200 ms: (20|60)/s\.", words)

@@ -115,7 +115,9 @@ def test_answers_that_cease_are_said_first_and_what_follows_from_it_is_not(
         ({"connections": {"opened": 101}}, {"connections": 8}, "not-kept-alive slack generator-bound"),
         ({"connections": {"opened": 101}}, {"close": True}, "slack generator-bound little"),
         # A server that resets every connection closes none after its replies.
-        ({"connections": {"opened": 101}, "requests": 0}, {"connections": 8}, "slack generator-bound little"),
+        ({"connections": {"opened": 101}, "requests": 0}, {"connections": 8}, "little"),
+        # Who ends a load knows that it was short.
+        ({**OPEN, "outcome": "interrupted"}, {"rate_per_s": 65}, "slack generator-bound rate-not-kept"),
     ],
 )
 def test_no_warning_names_another_cause_than_there_is(

@@ -76,7 +76,8 @@ def diff(
     ]
     ids = " and ".join(run.run.id for run in runs)
     if not shared:
-        raise UsageError(f"{ids} share no cell with figures: give the programs the same names in both")
+        way = "`ringside show` names what failed; give programs the same names in both"
+        raise UsageError(f"{ids} share no cell with figures: {way}")
 
     def references(side: Runs, name: str) -> Values:
         return [list(run.references_ns.get(name, {}).values()) for run in side]

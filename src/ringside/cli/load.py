@@ -143,6 +143,9 @@ def _load(settings: LoadSettings, parsed: Sequence[Target], plan: LoadPlan, warm
             summary.show(target, plan, result, context.stdout_console(), unit)
     for check in checks:
         streams.say(check.sentence())
+    for each in settings.aborts:
+        if not is_aborted and thresholds.check(each, result).is_thin:
+            streams.say(f"--abort-if '{one_line(each.text)}' was not judged: {thresholds.TOO_FEW}")
     if is_aborted and settings.form:
         streams.say(f"aborted: {result.figures.detail}")
     # Files last: if the disk is full, the result has been printed.

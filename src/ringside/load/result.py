@@ -160,9 +160,11 @@ def causes(result: LoadResult, plan: ipc.LoadPlan | None) -> tuple[ipc.EngineWar
         remedy = "look at what the server says of that moment"
         first.append(ipc.EngineWarning("answers-ceased", ceased, remedy))
         explained |= _FOLLOW
-    if not figures.latency("latency"):
+    if not (figures.latency("latency") and result.is_answered):
         # They are shares of the latency.
         explained |= {"slack", "generator-bound"}
+    if figures.outcome == "interrupted":
+        explained |= {"unfinished", "little"}
     broken = sum(figures.errors.values()) - figures.errors.get("timeout", 0)
     if 2 * broken >= (figures.intended or 0) - figures.requests:
         explained.add("rate-not-kept")

@@ -243,8 +243,8 @@ def _steps(result: LoadResult, unit: TimeUnit) -> TableData:
     """A row for each step of a staircase, and the highest rate that was kept."""
     rows, kept = [], "no rate was"
     for rate, step in result.steps:
-        ends = (step.p50_ns, step.p99_ns, step.max_ns)
-        times = [significant(ns / unit.ns) if step.answered else "–" for ns in ends]
+        ends = {"p50_ns": step.p50_ns, "p99_ns": step.p99_ns, "max_ns": step.max_ns}
+        times = _ends(ipc.LatencySummary(count=step.answered, **ends), unit)
         share = step.answered / max(1, step.due)
         texts = (rate_text(rate), f"{step.due:,}", f"{step.answered:,}", f"{share:.1%}", *times)
         rows.append(map(TableCell, texts))
