@@ -38,8 +38,7 @@ class FirstPlace(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Influence:
-    """An influence besides the programs that may have decided an order. `codes`: the warnings that explain
-    it. `contenders`: those that it concerns. `text`: the workload's explanation, or the floor's."""
+    """What else may have decided an order. `codes`: warnings that explain it; `text`: its own words."""
 
     codes: tuple[str, ...]
     contenders: tuple[str, ...] = ()

@@ -265,9 +265,8 @@ def cores_shared(run: Run, trials: Sequence[Trial]) -> Iterator[Diagnostic]:
 
 
 def _of_programs(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
-    """`memory-cap-near`: a trial took most of the memory that it may have. `uncounted-memory`: much memory
-    was in files that no process had mapped, which is in no figure. `left-behind`, `left-files`: processes and
-    files that were there at the end. `interference`: acts on the probe."""
+    """`memory-cap-near`: a trial used most of its memory. `uncounted-memory`: much was in unmapped files.
+    `left-behind`, `left-files`: what was there at the end. `interference`: with the probe."""
     near, left_behind = set(), set()
     sizes, files = Counter[str](), Counter[str]()
     interfering: list[str] = []

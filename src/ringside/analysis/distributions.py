@@ -103,10 +103,9 @@ def over_points(
 
 @dataclass(frozen=True, slots=True)
 class WarmUp:
-    """A cell whose work was repeated. `series`: the repeated metric of each repeat, by trial; `medians`: of
-    each repeat over the trials. Medians over trials: `first` of the first repeat, `steady` of the level of
-    the steady state and `since` of the repeat (from 1) from which it holds, both None without one. `kinds`:
-    how many trials were of which kind; empty where there are too few repeats."""
+    """A cell whose work was repeated. `series`: by trial, the metric of each repeat; `medians`: over trials.
+    `first`, `steady`, `since`: medians of the first repeat, of the steady level, and of where it begins (from
+    1), if any. `kinds`: how trials behaved, with enough repeats."""
 
     cell: Cell
     series: tuple[tuple[float, ...], ...]

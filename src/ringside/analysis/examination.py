@@ -161,11 +161,9 @@ class Family(NamedTuple):
 
 
 class RunExamination:
-    """The comparisons of a run that are shown, and all of pairs inside a class. Those in its headline decide
-    when it ends: at all points they share one error rate, with those in all `metrics` where the workload's
-    are one family (`confirmatory`). Each other metric has an error rate of its own; a run in progress does
-    without (`exploratory`). `classes`: the names of each class [default: all are one]; the first with two
-    contenders is ranked first. `blocks`: how many have been added."""
+    """The comparisons of a run: shown pairs, and pairs inside a class. Those in the headline (`confirmatory`:
+    in all metrics of one family) share an error rate and end the run; each other metric has its own, later
+    (`exploratory`). `classes`: names by class; the first with two is ranked first."""
 
     def __init__(
         self,
@@ -432,8 +430,7 @@ def rank(
     failing: Collection[str] = (),
     cold: Collection[str] = (),
 ) -> Ranking:
-    """The ranking of contenders at a point by `metric`; `medians` names all of them, in the experiment's
-    order. `classes`: the names of each class, in order [default: one]. `failing`, `cold`: as in `Ranking`."""
+    """Rank the contenders of `medians`. `classes` in order [one]; `failing`, `cold`: as in `Ranking`."""
     groups = classes if classes is not None else [tuple(medians)]
     place = {name: number for number, group in enumerate(groups) for name in group}
 

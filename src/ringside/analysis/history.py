@@ -30,9 +30,8 @@ _MIN_SPEED_CHANGE = 0.02
 
 @dataclass(frozen=True, slots=True)
 class HistoryRun:
-    """A run as far as its history needs it. `figures`: the headline's medians by contender and point;
-    `versions`, `contents`: what each contender ran on, and the hash of what it was. `references_ns`: medians
-    of the reference computations by name; empty where the run has none."""
+    """What the history has of a run. `figures`: the headline's medians; `versions`, `contents`: what
+    contenders ran on, and their hashes; `references_ns`: medians of reference computations."""
 
     id: str
     started_at: str
@@ -46,9 +45,8 @@ class HistoryRun:
 
 @dataclass(frozen=True, slots=True)
 class ChangeCause:
-    """Something that changed between the runs on both sides of a change: `kind` is version, sources, machine
-    (a fact of it) or speed (only its reference computations show it). `name`: of the contender, the fact or
-    the reference; `before`, `after`: as texts or ratios, None where there was none."""
+    """What changed beside a level: `kind` is version, sources, machine (a fact) or speed (of a reference
+    computation); `name`: whose; `before`, `after`: texts or ratios, None without."""
 
     kind: str
     name: str

@@ -32,9 +32,8 @@ class _Export(msgspec.Struct):
 
 
 def sides(*texts: Mapping[str, bytes | None]) -> list[list[RunAnalysis]]:
-    """The runs of each side, from the texts of files that `hyperfine --export-json` or `vs --export-json`
-    wrote, by their names; None: the file is still to be read. Where each has one command, these are compared,
-    whatever they are called. Raises UsageError."""
+    """The runs of each side, from files of `--export-json` by name; None: to be read. Commands that are alone
+    in all files are compared, whatever their names. Raises UsageError."""
     times = [{name: _times(name, text) for name, text in side.items()} for side in texts]
     firsts = [next(iter(each)) for side in times for each in side.values()]
     if all(len(each) == 1 for side in times for each in side.values()) and len({*firsts}) > 1:

@@ -120,16 +120,14 @@ def _entry(
 
 
 def _variant(plain: model.Contender, name: str, table: model.VariantTable) -> model.Contender:
+    described = values(model.DescriptionKeys, table)
+    described |= {
+        key: described[key] or getattr(plain, key) for key in ("model", "queue", "idiom", "sharing")
+    }
     return replace(
         plain,
+        **described,
         name=f"{plain.name}@{name}",
-        title=table.title,
-        model=table.model or plain.model,
-        queue=table.queue or plain.queue,
-        idiom=table.idiom or plain.idiom,
-        sharing=table.sharing or plain.sharing,
-        tuning=table.tuning,
-        unequal=table.unequal,
         workloads={
             workload: replace(entry, command=(*entry.command, *table.arguments))
             for workload, entry in plain.workloads.items()

@@ -37,9 +37,8 @@ def languages() -> dict[str, list[Contender]]:
 
 
 def copied_files(name: str, language: str, workloads: Sequence[str]) -> dict[PurePosixPath, str]:
-    """The files of a new contender by their path in its folder. `workloads`: those that it has; where none is
-    named, those that the copied manifest teaches. Raises UsageError for a name that no contender can have, an
-    unknown language, and workloads that no contender of the language has."""
+    """A new contender's files by path. `workloads` [those that the original teaches]. Raises UsageError for
+    an impossible name, an unknown language, and workloads that no original has."""
     if not NAME.fullmatch(name):
         raise UsageError(f"the name `{name}` {NAME_RULE}")
     there_are = languages()

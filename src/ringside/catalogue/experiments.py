@@ -17,7 +17,8 @@ T = TypeVar("T")
 
 # The key of a `[[point]]` that is no factor.
 NAME = "name"
-# What an experiment has as it is written.
+# What published figures and experiments have as it is written.
+_OF_SOURCE = ("title", "date", "hardware", "software", "metric_note")
 _SAME = ("title", "note", "workload", "contenders", "blocks", "published", "limits")
 # Longer trials are long enough by themselves.
 _MOST_LEAST_S = 10.0
@@ -146,11 +147,7 @@ def read_published(path: Path, contenders: Collection[str] | None = None) -> cat
         _check_test(file, claim.test, claim.workload, "claim", index, "test")
     return catalogue.Published(
         name=path.stem,
-        title=table.source.title,
-        date=table.source.date,
-        hardware=table.source.hardware,
-        software=table.source.software,
-        metric_note=table.source.metric_note,
+        **{key: getattr(table.source, key) for key in _OF_SOURCE},
         figures=tuple(figure for entry in table.figure for figure in _figures(entry)),
         claims=table.claim,
     )

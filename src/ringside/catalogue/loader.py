@@ -1,8 +1,5 @@
-"""Finds contenders, experiments and published figures, and reads them into the model's types.
-
-The catalogue that travels with ringside comes first; folders `contenders/`, `experiments/`, `questions/` and
-`published/` of the working directory, and those named in RINGSIDE_CATALOGUE (separated by `:`), add to it.
-"""
+"""Finds and reads the catalogue: ringside's own, then `contenders/`, `experiments/`, `questions/` and
+`published/` of the working directory and of the folders in RINGSIDE_CATALOGUE (separated by `:`)."""
 
 from __future__ import annotations
 

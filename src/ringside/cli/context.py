@@ -43,11 +43,9 @@ class _Console(Console):
 
 
 def open_store(where: str | None, *, create: bool = True, anywhere: bool = False) -> Store:
-    """The store of --store, else of RINGSIDE_STORE, else of this folder; where this folder has none, the
-    user's own, in which `vs` and `load --vs` keep runs that are started in any folder (`anywhere`).
-
-    `create`: make a store where there is none. A record (`FILE.json.xz`) is read as a store. Raises
-    StoreError, UsageError where there is no run yet."""
+    """The store of --store, RINGSIDE_STORE, or this folder; else the user's own, where `vs` and `load --vs`
+    keep runs of any folder (`anywhere`). `create` makes a missing one. A record is read as a store. Raises
+    StoreError, UsageError without runs."""
     NAMED_STORE.set(where or os.environ.get("RINGSIDE_STORE"))
     if not create:
         check_named(where)

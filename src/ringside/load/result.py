@@ -95,9 +95,8 @@ class LoadResult:
 
     @property
     def ceased(self) -> str:
-        """A sentence if nothing came back as expected from some moment until the end, although it did before;
-        else empty. A pause counts once it is longer than three times the longest before, and at once where
-        the server is gone: no connection is left, and others are refused."""
+        """That nothing was answered from some moment to the end, else empty. A pause counts if it is longer
+        than three times the longest before, or if the server is gone."""
         figures = self.figures
         # What is still waited for after the end says nothing of the time before.
         seconds = figures.series[: figures.duration_ns // 1_000_000_000 + 1]

@@ -125,9 +125,8 @@ def parse(text: str, option: str = "--fail-if") -> Threshold:
 
 
 def check(threshold: Threshold, result: LoadResult) -> Check:
-    """Compare a load with a threshold. Times are latencies (of a stream: lateness); the rate counts expected
-    replies (of a stream: messages). Errors include requests without an answer at the end (`unfinished`; those
-    never sent are `unsent`). Shares are of all requests."""
+    """Compare a load with a threshold: latencies (of a stream: lateness), the rate of replies (messages), or
+    failures, as a number or a share of all requests."""
     figures = result.figures
     value: float | None
     if step := next((slot for step, slot in result.steps if step.rate_per_s == threshold.rate), None):

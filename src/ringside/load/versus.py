@@ -38,9 +38,8 @@ LOAD = "all"
 
 @dataclass(eq=False)
 class TargetTrials(TrialMaker):
-    """Carries out loads at targets, one after another, by a probe, or by engines on several machines.
-    `plans`: by target the plan of a block (0 is the warm-up). `references`: each block times the fixed
-    computations, by which runs of different times are compared."""
+    """Loads at targets in turn, by a probe or several engines. `plans`: by target, a block's plan (0:
+    warm-up). `references`: time the reference computations in each block."""
 
     plans: Mapping[str, Callable[[int], ipc.LoadPlan]]
     driver: Probe
@@ -113,8 +112,7 @@ def begin(
     engines: Mapping[str, Mapping[str, Any]] = {},
     options: KeptOptions | None = None,
 ) -> Run:
-    """A new run in the store. Its contenders are the targets; the first is the baseline. `engines`: facts of
-    the machines that send the load, by name; empty where this machine does. `options`: the command line's."""
+    """A new run of targets; the first is the baseline. `engines`: facts of other machines that load."""
     names = tuple(targets)
     # Of an open loop the rate is given.
     metrics = () if plan.is_open_loop else ("rate",)

@@ -1,9 +1,5 @@
-"""The tables of a catalogue's files, and the types made of them: contenders, published figures, questions.
-
-docs/KEYS.md has the meaning of each key. A class whose name ends in `Table`, `File` or `Manifest` is a table
-as it is written; `catalogue` turns it into the class that shares its keys. An error of `__post_init__` begins
-with the key that it is about.
-"""
+"""The tables of a catalogue's files (`…Table`, `…File`, `Manifest`), and the types that `catalogue` makes of
+them. docs/KEYS.md explains the keys. Errors of `__post_init__` begin with the key."""
 
 from __future__ import annotations
 

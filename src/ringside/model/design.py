@@ -172,11 +172,9 @@ class ExperimentFile(Table, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """What to run: every combination of the factors' levels is a point; where `at` is given, for each of
-    its entries, whose levels stand in place of those of `factors`.
-
-    A run ends after `blocks` blocks, or after `time_s` seconds; before that, where `until_decided`, as soon
-    as the first place and every comparison of the headline are decided."""
+    """What to run: all combinations of levels are points, for each entry of `at`, if there are any, with its
+    levels. It ends after `blocks` or `time_s`, or with `until_decided` once the headline's first place and
+    comparisons are decided."""
 
     name: str
     title: str

@@ -36,9 +36,8 @@ REPEATABLE = frozenset({Outcome.INTERRUPTED, Outcome.PROBE_FAILED})
 
 
 class Verdict(StrEnum):
-    """The verdict of a comparison about the contender. `faster` and `slower` stand for better and worse in
-    any metric (`render/text/words.py` has the metric's own words); `equivalent`: the ratio lies inside the
-    margin; `inconclusive`: none of these is shown."""
+    """About the contender: `faster` and `slower` mean better and worse in any metric; `equivalent`: inside
+    the margin; `inconclusive`: none of these is shown."""
 
     FASTER = "faster"
     SLOWER = "slower"
@@ -111,11 +110,9 @@ class TimeSeries:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """A trial over time. `edges` are the n + 1 ends of n intervals, in seconds since the load began, each
-    longer than the last; `cpu` has the cores' worth that a thread, by its name, used in each of them.
-    `kernel_bytes`: the growth of the kernel's memory since the first sample.
-    `marker_s`: an instant worth a line, such as the end of a ramp. `latest_s`: the latest message of each
-    second, in seconds. `open`: connections that were open."""
+    """A trial over time, in seconds since the load began. `cpu`: by thread, the cores used in each interval
+    between `edges`. `kernel_bytes`: its growth. `marker_s`: an instant to mark. `latest_s`: each second's
+    latest message. `open`: connections."""
 
     block: int
     edges: tuple[float, ...]
@@ -174,11 +171,9 @@ class StoredSamples(Sequence[Sample]):
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One execution of a cell, with what the probe reported of it. `phases`: how long each occurrence of a
-    phase took, in nanoseconds; `phase_lines`: their lines, as the probe read them. The store keeps only
-    `read_ns`: when the first and the last line of each phase were read, since the program's start. `report`:
-    None if no probe ran, or if it did not say how the trial ended. `machine`: its name in a run on several
-    machines, else empty. `outputs`: what `vs --metric` found."""
+    """One execution of a cell. `phases`: by name, the length of each occurrence in ns; `phase_lines`: as the
+    probe read them, of which the store keeps the first and last time (`read_ns`). `report`: None without a
+    probe's outcome. `machine`: of several, its name. `outputs`: of `vs --metric`."""
 
     block: int
     position: int
@@ -336,9 +331,8 @@ class Answer(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ClaimResult:
-    """The answer to a claim. `sentence`: what was measured, and what the claim requires; or why it could not
-    be tested. `experiment`: the one that tests it. `runs`: the ids of the runs that tested it. `figure`: the
-    first of its figures, in `unit` (empty: a ratio)."""
+    """The answer to a claim. `sentence`: what was measured and is required, or why it was not tested. `runs`:
+    their ids. `figure`: what decides, in `unit` (none: a ratio)."""
 
     answer: Answer
     sentence: str

@@ -169,9 +169,8 @@ class OverRate(Declared, frozen=True):
 
 
 class ScalingLaw(Declared, frozen=True):
-    """How a metric should change over a factor: over `cores` by the Universal Scalability Law, over the
-    `size` of the work by a power. One fit takes the points that differ only in `over` and in the factors of
-    `regardless_of`, on which the metric does not depend."""
+    """How a metric should change: over `cores` by the Universal Scalability Law, over a `size` by a power.
+    Points that differ in `over`, and in `regardless_of`, make one fit."""
 
     over: str
     metric: str

@@ -27,11 +27,9 @@ _STALLED_SHARE = 0.1
 
 @dataclass(frozen=True, slots=True)
 class PhaseRule:
-    """Where a phase lies in its trial. Each phase is printed when it ends.
-
-    `after`: it does not begin before the line of this phase, by default the one before of its own name;
-    `exact`: it begins there. `since`: it begins with this phase, whose line is printed first. `summed`: over
-    units that work at the same time: it can be longer than the trial."""
+    """Where a phase lies in its trial; its line is printed at its end. `after`: it begins after this phase's
+    line [its own last one], with `exact` there; `since`: it begins with this phase, printed first. `summed`:
+    over concurrent units, so perhaps longer than the trial."""
 
     after: str = ""
     exact: bool = False

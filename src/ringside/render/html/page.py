@@ -1,10 +1,7 @@
-"""A run, or several, as one page that needs no network: first the answers, then a section for each run, at
-the end what all runs share. Its looks are in page.css, its behaviour in page.js, its order in page.html.j2.
-
-Whatever comes from contenders, files or a store is hostile: the template escapes all of it, control and
-direction characters are made visible, and the page's Content-Security-Policy lets only the two scripts run
-that were put in here, known by their hashes, without eval and without any network.
-"""
+"""Runs as one page that needs no network: answers, a section per run, what all share (page.css, page.js,
+page.html.j2). All texts of contenders, files and stores are hostile: the template escapes them, control and
+direction characters are made visible, and the Content-Security-Policy allows two scripts, by hash, no eval,
+no network."""
 
 from __future__ import annotations
 

@@ -236,8 +236,7 @@ def beside(data: str, *, text: str, y: Json, colour: Json) -> Json:
 
 
 def interval_rows(field: str, across: Json, y: Json, colours: Json, tips: list[Json]) -> list[Json]:
-    """The layers of rows with intervals: a bar from `low` to `high`, a point at `field`, which has the
-    tooltip, and the row's `text` beside the right edge. `across`: properties of the horizontal channel."""
+    """Layers of rows: a bar `low` to `high`, a point at `field` with tooltip, `text` at the right edge."""
     low, x = (quantitative(name, **across) for name in ("low", field))
     channels = {"low": low, "x": x, "y": y, "colours": colours, "tips": tips}
     rows = template("intervals", **channels, valid=f"isValid(datum.{field})")

@@ -1,8 +1,6 @@
-"""What `vs` and `load --vs` show of commands and of servers: the verdicts as sentences first, then the
-figures, as text and Markdown; of a command alone its figures and a histogram.
-
-The title of a contender is the command or the target as it was written, its name the letter or word that
-stands for it in sentences."""
+"""What `vs` and `load --vs` show: verdicts as sentences, then figures, as text and Markdown; of a command
+alone its figures and a histogram. A contender's title is the command or target as written, its name stands
+for it in sentences."""
 
 from __future__ import annotations
 
