@@ -39,7 +39,6 @@ from ringside.measure.vs import command_trials
 from ringside.measure.vs.command_trials import POINT, CommandTrials, ExecutionOptions
 from ringside.measure.vs.commands import parse_commands
 from ringside.store import Store
-from ringside.workloads.command import COMMAND
 
 _SPIN = "import sys; n = int(sys.argv[1]); x = 1\nwhile n:\n    x = x * 48271 % 2147483647\n    n -= 1"
 # Uses half of a CPU, in bursts, as long as its parent is there.
@@ -145,7 +144,7 @@ def ours(duel: Duel, rule: StoppingRule, seed: int, folder: Path, executor: Exec
     run = command_trials.begin(pair, experiment, options, seed, store)
     maker = CommandTrials(pair, options, seed, executor)
     quiet = LiveProgress(Console(quiet=True), quiet=True)
-    BlockLoop(run, experiment, COMMAND, (POINT,), rule, store, quiet, maker=maker).conduct()
+    BlockLoop(run, rule, store, quiet, maker=maker).conduct()
     verdict = next(iter(RunAnalysis(store.run(run.id), store.trials(run)).shown_comparisons())).verdict
     store.close()
     return str(verdict)

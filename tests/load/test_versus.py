@@ -20,6 +20,7 @@ from ringside.model.results import Obstacle, Outcome, Trial, Verdict
 from ringside.probe import protocol as ipc
 from ringside.probe.process import Probe
 from ringside.store import Store
+from ringside.store.plans import PlannedContender, RunPlan
 from ringside.workloads.target import STEP, TARGET
 from tests.support import probes
 from tests.support.loads import HTTP, MS, histogram, http_plan, outcome
@@ -222,12 +223,12 @@ while :; do sleep 0.1; done
 """
     probe = Probe(script(tmp_path, body))
     store = Store(tmp_path / "s.sqlite")
-    run = store.begin_run("load", 1, {}, {}, {})
     experiment = Experiment("load", "", TARGET.name, ("A", "B"), {}, "A", 3)
-    what = (run, experiment, TARGET, (POINT,), StoppingRule(3), store, Listener())
+    contenders = {name: PlannedContender(name) for name in "AB"}
+    run = store.begin_run("load", 1, RunPlan(experiment, (POINT,), contenders).values(), {}, {})
     sender = probes.when((tmp_path / "ready").exists, signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):
-        BlockLoop(*what, maker=targets(probe)).conduct()
+        BlockLoop(run, StoppingRule(3), store, Listener(), maker=targets(probe)).conduct()
     sender.join()
     (trial,) = store.trials(run)
     assert (trial.outcome, trial.loads) == (Outcome.INTERRUPTED, ())

@@ -40,7 +40,7 @@ from ringside.store.database import free_suite_id, runs_of
 from ringside.store.plans import SuiteSelection, read_plan
 from ringside.text import LOG_LINES, last_lines, one_line
 from ringside.units import TimeUnit, count, time_unit, whole
-from ringside.workloads.command import COMMAND, CommandTimes
+from ringside.workloads.command import COMMAND
 
 _TIME_S = 30.0
 _MAX_BLOCKS = 100_000
@@ -211,8 +211,7 @@ def _compare(
         if run.ended_at is None:
             executor = Executor(on_tick=progress.on_tick)
             trials = CommandTrials(commands, execution, run.seed, executor, points)
-            of = (run, experiment, CommandTimes(experiment.outputs), points, rule, storage, progress)
-            loop = BlockLoop(*of, maker=trials, is_drawn=settings.order == "random")
+            loop = BlockLoop(run, rule, storage, progress, maker=trials, is_drawn=settings.order == "random")
             status, is_whole = _measure(loop, trials, progress)
         else:
             streams.say(f"{run.id} is finished: nothing is left")

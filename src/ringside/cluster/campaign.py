@@ -319,10 +319,8 @@ class ClusterCampaign(Campaign):
     def conduct(self, run: Run, prepared: dict[str, Prepared], deadline_s: float | None) -> bool:
         first = next(iter(prepared.values()))
         run, rule = self._add_machines(run, prepared), rule_of(first.experiment, deadline_s)
-        what = (run, first.experiment, first.workload, first.points, rule, self.store, self.notify)
-        loop = ClusterLoop(
-            *what, classes=first.classes, prepared=prepared, machines=self.machines, join=self._engage
-        )
+        what = (run, rule, self.store, self.notify)
+        loop = ClusterLoop(*what, prepared=prepared, machines=self.machines, join=self._engage)
         is_over = loop.conduct()
         self.machines.ask(lambda worker: worker.end.remote())
         return is_over

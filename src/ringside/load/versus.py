@@ -139,12 +139,10 @@ def begin(
 
 def conduct(run: Run, plans: Mapping[str, ipc.LoadPlan], store: Store, driver: Probe, notify: Notify) -> None:
     """Carry out all blocks. `plans`: whole loads by target. KeyboardInterrupt leaves whole loads stored."""
-    experiment = read_plan(run).experiment
-    blocks = experiment.blocks
+    blocks = read_plan(run).experiment.blocks
     parts = {name: partial(part, replace(plan, counts=True), blocks) for name, plan in plans.items()}
     maker = TargetTrials(parts, driver, notify, references=isinstance(driver, Probe))
-    what = (run, experiment, TARGET, (POINT,), StoppingRule(blocks), store, notify)
-    BlockLoop(*what, maker=maker).conduct()
+    BlockLoop(run, StoppingRule(blocks), store, notify, maker=maker).conduct()
 
 
 def _results(analysis: RunAnalysis, plan: ipc.LoadPlan) -> list[tuple[Trial, LoadResult]]:

@@ -23,6 +23,7 @@ from ringside.model.results import Outcome, Run, Trial
 from ringside.probe.protocol import TrialOutcome
 from ringside.stats.sequential import FIRST_LOOK, planned_looks
 from ringside.store import Store
+from ringside.store.plans import PlannedContender, RunPlan
 from ringside.workloads.base import Measurement
 from ringside.workloads.command import COMMAND
 from tests.support.stores import holding
@@ -90,23 +91,27 @@ class Observer(Listener):
         self.ended.append(trial)
 
 
+def plan_of(experiment: Experiment) -> dict[str, Any]:
+    contenders = {name: PlannedContender(name) for name in experiment.contenders}
+    return RunPlan(experiment, POINTS, contenders).values()
+
+
+def begun(store: Store, seed: int = SEED) -> Run:
+    return store.begin_run("x", seed, plan_of(EXPERIMENT), {}, {})
+
+
 @pytest.fixture
 def run(store: Store) -> Run:
-    return store.begin_run("x", SEED, {}, {}, {})
+    return begun(store)
 
 
 @pytest.fixture
 def benchmark(store: Store, run: Run) -> Callable[..., BlockLoop]:
     def make(maker: Maker, observer: Observer | None = None, **changes: Any) -> BlockLoop:
-        settings: dict[str, Any] = {
-            "rule": StoppingRule(3),
-            "experiment": EXPERIMENT,
-            "run": run,
-            "store": store,
-            **changes,
-        }
-        observer = observer or Observer()
-        return BlockLoop(measurement=COMMAND, points=POINTS, maker=maker, notify=observer, **settings)
+        settings: dict[str, Any] = {"rule": StoppingRule(3), "run": run, "store": store, **changes}
+        if experiment := settings.pop("experiment", None):
+            settings["run"] = settings["store"].set_plan(settings["run"], plan_of(experiment))
+        return BlockLoop(maker=maker, notify=observer or Observer(), **settings)
 
     return make
 
@@ -309,7 +314,7 @@ def test_a_block_that_has_begun_ends_after_the_deadline(benchmark: Make, store: 
     """Also with trials that do not count, which come where a cell at the beginning of a point is missing."""
     uncounted = 0
     for seed in range(12):
-        run, rule, missing = store.begin_run("x", seed, {}, {}, {}), StoppingRule(3), Cell("a", POINTS[0])
+        run, rule, missing = begun(store, seed), StoppingRule(3), Cell("a", POINTS[0])
         maker = Maker()
         loop = benchmark(maker, rule=rule, run=run, unavailable={missing: "not here"})
 
@@ -400,7 +405,7 @@ def test_a_contender_comes_first_at_a_point_only_after_itself(
     count."""
     uncounted = 0
     for seed in range(12):
-        maker, run = Maker(wall_ns=wall_ns), store.begin_run("x", seed, {}, {}, {})
+        maker, run = Maker(wall_ns=wall_ns), begun(store, seed)
         of = dataclasses.replace(DECIDING, contenders=tuple(names), until_decided=names == "abc")
         assert benchmark(maker, rule=rule_of(of), experiment=of, run=run).conduct()
         uncounted += sum(block == 0 for block, *_ in maker.made)
@@ -415,7 +420,7 @@ def test_a_resumed_run_decides_as_one_that_was_not_interrupted(
     tmp_path: Path, benchmark: Make, store: Store, run: Run, interrupted: int
 ) -> None:
     other_store = Store(tmp_path / "other.sqlite")
-    other = other_store.begin_run("x", SEED, {}, {}, {})
+    other = begun(other_store)
     assert deciding(benchmark, Maker(wall_ns=wall_ns)).conduct()
     steps: dict[int | str, Step] = {interrupted: Outcome.INTERRUPTED}
     cut_off = deciding(benchmark, Maker(steps, wall_ns), run=other, store=other_store)

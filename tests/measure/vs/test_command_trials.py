@@ -303,7 +303,7 @@ def test_commands_are_the_contenders_of_a_run(tmp_path: Path) -> None:
     assert run.host["revision"] is None
     executor, silent = FakeExecutor(), Listener()
     maker = CommandTrials(commands, options, run.seed, executor, points)
-    assert BlockLoop(run, experiment, COMMAND, points, RULE, store, silent, maker=maker).conduct()
+    assert BlockLoop(run, RULE, store, silent, maker=maker).conduct()
     assert [request.argv[1] for request in executor.requests[:4]] == ["1", "x" * 100, "2", "x" * 100]
     assert len(store.trials(run)) == len(executor.requests[4:]) == 16
     # The CPUs of trials, where they are given.

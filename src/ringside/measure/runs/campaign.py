@@ -342,5 +342,5 @@ class LocalCampaign(Campaign):
         ready = prepared[""]
         rule = rule_of(ready.experiment, deadline_s)
         with closing(ContenderTrials(run.seed, ready, self.executor)) as maker:
-            what = (run, ready.experiment, ready.workload, ready.points, rule, self.store, self.notify)
-            return BlockLoop(*what, ready.unavailable(), ready.classes, maker=maker).conduct()
+            what = (run, rule, self.store, self.notify, ready.unavailable())
+            return BlockLoop(*what, maker=maker).conduct()

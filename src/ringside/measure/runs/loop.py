@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Any, Protocol
 
-from ringside.analysis.examination import RunExamination
+from ringside.analysis.examination import RunExamination, by_class
 from ringside.errors import ProbeError
 from ringside.model.design import Block, Cell, Experiment, Point
 from ringside.model.results import REPEATABLE, Outcome, Run, Trial, counted
@@ -22,6 +22,7 @@ from ringside.stats.sequential import FIRST_LOOK
 from ringside.stats.series import MIN_FOR_STEADY_STATE, SeriesKind, steady_state
 from ringside.store import Store, now
 from ringside.store.plans import read_plan
+from ringside.workloads import measurement
 from ringside.workloads.base import REPEATED, REPEATS, Measurement, Workload, repeats
 
 # A cell that ended like this twice will not do better, and each try may cost the whole wall limit.
@@ -233,24 +234,24 @@ class BlockProgress:
 
 @dataclass(eq=False)
 class RunLoop(ABC):
-    """The blocks of one run: planned, kept and judged; subclasses carry them out. `unavailable`: the cells
-    that cannot be measured, each with its reason. `unjudged`: trials of blocks that are not yet judged.
-    `measured`: a planned cell as it is measured, with the number of its repeats.
+    """The blocks of one run, as its plan has them: begun, kept and judged; subclasses carry them out.
+    `unavailable`: the cells that cannot be measured, each with its reason. `unjudged`: trials of blocks that
+    are not yet judged. `measured`: a planned cell as it is measured, with the number of its repeats.
     `is_drawn`: see `blocks`."""
 
     run: Run
-    experiment: Experiment
-    measurement: Measurement
-    points: Sequence[Point]
     rule: StoppingRule
     store: Store
     notify: Notify
     unavailable: Mapping[Cell, str] = field(default_factory=dict)
-    classes: Sequence[Sequence[str]] | None = None
     is_drawn: bool = True
 
     def __post_init__(self) -> None:
-        self.progress = BlockProgress(self.rule, self.experiment, self.measurement, self.points, self.classes)
+        plan = read_plan(self.run)
+        self.experiment, self.points = plan.experiment, plan.points
+        self.measurement = measurement(self.experiment.workload, self.experiment.outputs)
+        classes = by_class(self.experiment, lambda name: plan.contenders[name].kind)
+        self.progress = BlockProgress(self.rule, self.experiment, self.measurement, self.points, classes)
         self.unjudged: dict[int, list[Trial]] = {}
         self.measured: Callable[[Cell], Cell] = lambda cell: cell
         self._hopeless: dict[Cell, list[Outcome]] = {}

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import msgspec
 
-from ringside.analysis.examination import by_class
 from ringside.catalogue.loader import Catalogue
 from ringside.errors import CatalogueError, UsageError
 from ringside.measure.host import Capacity
@@ -258,11 +257,6 @@ class Prepared:
         headline = self.workload.shown(self.experiment)[0]
         what = (contender.contender, self.workload, cell.point, headline)
         return past_limit(*what, engines=self.experiment.engines)
-
-    @property
-    def classes(self) -> list[list[str]]:
-        """The names of each class, in the order in which classes are ranked."""
-        return by_class(self.experiment, lambda name: self.contenders[name].contender.kind)
 
     def unavailable(self) -> dict[Cell, str]:
         """The cells that cannot be measured, each with its reason."""
