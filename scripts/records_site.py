@@ -69,7 +69,8 @@ class Record:
 
     @property
     def title(self) -> str:
-        return title(self.suite.runs)
+        suite = context.catalogue().suite(self.name)
+        return suite.title if suite else title(self.suite.runs)
 
     @property
     def href(self) -> str:
@@ -169,7 +170,8 @@ class Site:
             for name, planned in each.contenders.items():
                 family_of.setdefault(_folder(name), self._planned(name, planned).family)
         by_family = itertools.groupby(
-            sorted(family_of, key=lambda name: (family_of[name], name)), key=family_of.__getitem__
+            sorted(family_of, key=lambda name: (not family_of[name], family_of[name], name)),
+            key=family_of.__getitem__,
         )
         return self._page(
             "index",
@@ -191,15 +193,16 @@ class Site:
         )
 
     def _record(self, record: Record) -> bytes:
-        # As the catalogue has them: a record keeps the claims of its day.
+        # As the catalogue has them: a record keeps the claims, and the suite's note, of its day.
         names = dict.fromkeys(each.source.name for each in record.suite.claims)
         sources = [context.catalogue().published(name) for name in names]
+        suite = context.catalogue().suite(record.name)
         return self._page(
             "suite",
             "",
             record.title,
             suite=record.suite,
-            note=note(record.suite.runs),
+            note=suite.note.strip() if suite else note(record.suite.runs),
             hrefs={column.label: record.place(column.analysis) for column in record.suite.overview.columns},
             parts=[_summary(record, each) for each in record.suite.runs],
             begun=minute(record.began),

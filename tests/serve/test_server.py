@@ -68,7 +68,7 @@ def test_stopping_ends_the_streams_of_watchers(tmp_path: Path) -> None:
 
 def test_without_the_extra_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    with pytest.raises(UsageError, match="the page needs uvicorn: install ringside with its extra `serve`"):
+    with pytest.raises(UsageError, match="uvicorn is missing: run `make setup`"):
         check_installed()
 
 

@@ -25,7 +25,7 @@ def check_installed() -> None:
     """Raises UsageError where the packages of the extra are missing."""
     for package in ("starlette", "uvicorn"):
         if importlib.util.find_spec(package) is None:
-            raise UsageError(f"the page needs {package}: install ringside with its extra `serve`")
+            raise UsageError(f"{package} is missing: run `make setup`, or install the extra `serve`")
 
 
 def listen(host: str, port: int) -> socket.socket:

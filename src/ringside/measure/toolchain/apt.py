@@ -111,7 +111,7 @@ def commands(packages: Sequence[Package]) -> list[str]:
 
 
 def apt_get(log: Path, *words: str, tries: int = 1) -> bool:
-    """Whether apt-get succeeded in one of so many tries; its output is added to the log."""
+    """Whether apt-get succeeded in one of several tries; its output is added to the log."""
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     for attempt in range(tries):
         if attempt:

@@ -78,7 +78,7 @@ class PanelFiles:
 def figures(analyses: Sequence[RunAnalysis]) -> Iterator[PanelFiles]:
     """Each panel of each run. Raises ReportError where a package is missing."""
     if absent := missing():
-        raise ReportError(f"figures need {absent}: install ringside with its extra `report`")
+        raise ReportError(f"figures need {absent}: run `make setup`, or install the extra `report`")
     convert = importlib.import_module("vl_convert")
     for analysis in analyses:
         for chart, panels in charts_with_stems(analysis, several=len(analyses) > 1):

@@ -25,7 +25,7 @@ _UNRANKED = {
 
 
 def sentences(standing: FamilyStanding) -> list[Sentence]:
-    """Who is first, then which families are wholly ahead of which. Gains over another point have no order."""
+    """The first program, then which families are wholly ahead of others. Gains have a range, and no order."""
     return [_gains(standing)] if standing.over else [_first(standing), *_orders(standing)]
 
 
