@@ -46,7 +46,7 @@ def toolchains(contenders: Sequence[Contender], notes: Sequence[str], toolchain:
     uses: list[tuple[str, Runtime, str]] = [("Rust", rust, "the probe's build")] if rust else []
     for contender in contenders:
         runtime = contender.runtime
-        title = runtime.executable[0] if runtime.brings else runtime.title or contender.language
+        title = runtime.executable[-1] if runtime.brings else runtime.title or contender.language
         if not runtime.optional:
             uses.append((title or runtime.name, runtime, contender.name))
     users: dict[Row, list[str]] = {}
