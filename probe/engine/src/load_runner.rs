@@ -163,20 +163,23 @@ impl LoadRunner {
         if self.awaited.iter().any(Awaited::is_missing_a_part) {
             return Ok(None);
         }
-        for load in self.awaited.drain(..) {
-            let (number, plan, started) = (load.load, Arc::clone(&load.plan), load.started);
-            let outcome = load.whole();
-            self.finished.push(FinishedLoad {
-                step: self.step,
-                load: number,
-                plan,
-                begin_ns: self.begin_ns,
-                end_ns: t_ns,
-                outcome,
-                started,
-            });
+        for Awaited { load, plan, outcome, started, .. } in std::mem::take(&mut self.awaited) {
+            self.keep(load, plan, outcome, started, t_ns);
         }
         Ok(Some(self.step))
+    }
+
+    /// Keeps what a load of this step has recorded. `started`: by engines elsewhere.
+    fn keep(
+        &mut self,
+        load: usize,
+        plan: Arc<Plan>,
+        outcome: Outcome,
+        started: Option<StartedEngines>,
+        end_ns: u64,
+    ) {
+        let (step, begin_ns) = (self.step, self.begin_ns);
+        self.finished.push(FinishedLoad { step, load, plan, begin_ns, end_ns, outcome, started });
     }
 
     /// The next step that is taken: of a warm-up no more, once the server does not get faster.
@@ -278,9 +281,7 @@ impl Loads for LoadRunner {
     }
 
     fn serve_upstreams(&mut self) -> io::Result<()> {
-        if let (Some(stub), Some(plan)) = (self.stub.take(), &self.stub_plan) {
-            self.background = Some(Background::start(stub, plan)?);
-        }
+        self.background = self.stub.take().map(Background::start).transpose()?;
         Ok(())
     }
 
@@ -356,16 +357,8 @@ impl Loads for LoadRunner {
         running.map(|load| load.engine.done.as_fd()).collect()
     }
     fn finish(&mut self, index: usize, t_ns: u64) -> Option<usize> {
-        let running = self.running.remove(index);
-        self.finished.push(FinishedLoad {
-            step: self.step,
-            load: running.load,
-            plan: running.plan,
-            begin_ns: self.begin_ns,
-            end_ns: t_ns,
-            outcome: running.engine.finish(),
-            started: None,
-        });
+        let RunningLoad { load, plan, engine } = self.running.remove(index);
+        self.keep(load, plan, engine.finish(), None, t_ns);
         self.running.is_empty().then_some(self.step)
     }
     fn interrupt(&mut self) {
@@ -385,19 +378,18 @@ impl Loads for LoadRunner {
         let mut go_on = true;
         let finished = self.finished.iter();
         for load in finished.filter(|load| load.step == self.step) {
-            let name = &step.loads[load.load].name;
+            let place = place(&step.name, &step.loads[load.load].name);
             let record = &load.outcome.record;
             let cause = match load.plan.protocol {
-                Protocol::Stream => judge_streams(&step.name, name, &load.plan, record),
-                Protocol::Http | Protocol::Tcp | Protocol::Ws => judge_requests(step, load),
+                Protocol::Stream => judge_streams(&place, &load.plan, record),
+                Protocol::Http | Protocol::Tcp | Protocol::Ws => judge_requests(&place, step, load),
             };
             if let Some(cause) = cause {
                 return Err(cause);
             }
             let (word, why) = report::verdict(&load.plan, &load.outcome);
             if word == "load-failed" {
-                let why = format!("{}: {why}", place(&step.name, name));
-                return Err(Cause::LoadFailed(why));
+                return Err(Cause::LoadFailed(format!("{place}: {why}")));
             }
             if let (0, Some(max_s)) = (load.load, step.last_above_p99_s) {
                 let p99 = record.replies.latency.quantile(0.99) as f64 / 1e9;

@@ -61,7 +61,8 @@ pub struct Awaited {
     /// Records have the service times of answered requests, which are joined with calls of upstreams.
     has_service_times: bool,
     ended: usize,
-    outcome: Outcome,
+    /// What the engines counted together.
+    pub outcome: Outcome,
 }
 
 impl Awaited {
@@ -87,7 +88,7 @@ impl Awaited {
         self.check_service_times(&part.record.record).map_err(|why| format!("{name}: {why}"))?;
         self.outcome.merge(&part.record);
         if let Some(number) = self.outcome.record.service_times.repeated() {
-            return Err(format!("{name}: request {number} is in another one, too"));
+            return Err(format!("{name}: request {number} was answered before"));
         }
         Ok(())
     }
@@ -104,19 +105,15 @@ impl Awaited {
             return Err(format!("service times of {count} requests, where {answered} are due"));
         }
         let most = self.plan.requests.unwrap_or(u64::MAX);
-        match times.greatest() {
-            number if number > most => Err(format!("request {number}, of {most}")),
-            _ => Ok(()),
+        let mut numbers = times.iter().map(|(number, _)| number);
+        match numbers.find(|number| !(1..=most).contains(number)) {
+            Some(number) => Err(format!("request {number}, of {most}")),
+            None => Ok(()),
         }
     }
 
     pub fn is_missing_a_part(&self) -> bool {
         self.started.is_some_and(|started| self.ended < started.engines)
-    }
-
-    /// What the engines counted together.
-    pub fn whole(self) -> Outcome {
-        self.outcome
     }
 }
 
@@ -153,8 +150,7 @@ mod tests {
         assert!(two.add(&part(4)).is_ok());
         assert!(!two.is_missing_a_part());
         assert!(two.add(&part(5)).is_err());
-        let outcome = two.whole();
-        assert_eq!(outcome.record.replies.requests, 7);
+        assert_eq!(two.outcome.record.replies.requests, 7);
     }
 
     /// A record of requests by their numbers.
@@ -184,7 +180,7 @@ mod tests {
         let replies = &mut late.record.record.replies;
         (replies.requests, replies.late_requests) = (1, 1);
         right.add(&late).unwrap();
-        assert_eq!(right.whole().record.service_times.len(), 5);
+        assert_eq!(right.outcome.record.service_times.len(), 5);
 
         let mut fewer = numbered(&[2, 4]);
         fewer.record.record.replies.requests = 3;
@@ -198,7 +194,9 @@ mod tests {
             (more, "service times of 2 requests, where 1 are due"),
             (countless, "where 18446744073709551615 are due"),
             (numbered(&[2, 7]), "request 7, of 6"),
-            (numbered(&[2, 3]), "request 3 is in another one, too"),
+            (numbered(&[0, 2]), "request 0, of 6"),
+            (numbered(&[2, 2]), "request 2 was answered before"),
+            (numbered(&[2, 3]), "request 3 was answered before"),
         ] {
             let mut load = whole(true);
             load.add(&numbered(&[1, 3, 5])).unwrap();

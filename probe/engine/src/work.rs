@@ -1,19 +1,17 @@
-//! Requests that are no trials: a load by itself, the merge of several engines' records, upstreams by themselves.
+//! Requests that are no trials: a load by itself, and the merge of several engines' records.
 
 use crate::load::plan::Plan;
-use crate::{from_json, load, stub};
+use crate::{from_json, load};
 use serde::de::IgnoredAny;
 use serde::Deserialize;
 use std::os::unix::io::OwnedFd;
-use std::sync::Arc;
 use wire::requests::Requests;
 use wire::writer::{ReaderGone, Writer};
 
 #[derive(Debug)]
 pub enum Work {
-    Load(Arc<Plan>),
+    Load(Box<Plan>),
     Merge(Box<Merge>),
-    Stub(stub::StubPlan),
 }
 
 /// The engines' records of a load, this many, follow the request, one a line.
@@ -32,28 +30,23 @@ impl Work {
         struct Request {
             #[serde(rename = "version")]
             _version: IgnoredAny,
-            load: Option<Plan>,
+            load: Option<Box<Plan>>,
             merge: Option<Box<Merge>>,
-            stub: Option<stub::StubPlan>,
         }
         let request: Request = from_json(line)?;
-        match (request.load, request.merge, request.stub) {
-            (Some(load), None, None) => {
+        match (request.load, request.merge) {
+            (Some(load), None) => {
                 load.check()?;
-                Ok(Work::Load(Arc::new(load)))
+                Ok(Work::Load(load))
             }
-            (None, Some(merge), None) => {
+            (None, Some(merge)) => {
                 merge.load.check()?;
                 match merge.load.part {
                     None => Ok(Work::Merge(merge)),
                     Some(_) => Err("merge: leave `part` out: the load is the whole one".into()),
                 }
             }
-            (None, None, Some(stub)) => {
-                stub.check()?;
-                Ok(Work::Stub(stub))
-            }
-            _ => Err("ask for one of load, merge and stub".into()),
+            _ => Err("ask for one of load and merge".into()),
         }
     }
 }
@@ -66,8 +59,7 @@ pub fn run(
     writer: &mut Writer,
 ) -> Result<Result<(), ReaderGone>, String> {
     match Work::parse(line)? {
-        Work::Load(plan) => load::run(&plan, signals, requests, writer),
+        Work::Load(plan) => load::run(*plan, signals, requests, writer),
         Work::Merge(merge) => load::merge(&merge.load, merge.records, signals, requests, writer),
-        Work::Stub(plan) => stub::alone::run(&plan, signals, writer),
     }
 }

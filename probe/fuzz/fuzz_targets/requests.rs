@@ -4,7 +4,6 @@
 use libfuzzer_sys::fuzz_target;
 use engine::load::body::BodyCheck;
 use engine::load::pacer::Pacer;
-use engine::load::placeholder::{Rows, Values};
 use engine::load::plan::Plan;
 use engine::load::sequence::StreamFormat;
 use engine::load_runner::LoadRunner;
@@ -15,26 +14,19 @@ use wire::request::Work;
 fn try_load(plan: &Plan) {
     let last_shard = plan.threads - 1;
     let share = plan.partition(last_shard);
-    let mut pacer = Pacer::new(&plan.pacing(), share, plan.duration_ns(), plan.requests);
+    let mut pacer = Pacer::new(&plan.pacing, share, plan.duration_ns(), plan.requests);
     let mut last = 0;
     for at in std::iter::from_fn(|| pacer.take()).take(100) {
         assert!(at >= last, "{at} after {last}");
         last = at;
     }
     if let Some(request) = &plan.request {
-        let templates = plan.templates.as_ref();
-        let template = request.template(templates).expect("the plan was checked");
-        let rows = templates.map_or(Rows::default(), |templates| templates.rows().expect("the plan was checked"));
+        let template = request.template(plan.templates.as_ref()).expect("the plan was checked");
         for target in 0..template.targets() {
-            let values = Values {
-                id: u64::MAX,
-                number: u64::MAX,
-                row: rows.row(1),
-            };
-            assert!(!template.bytes(target, &values).is_empty());
+            assert!(!template.bytes(target, u64::MAX, u64::MAX).is_empty());
         }
     }
-    let _ = BodyCheck::new(&plan.expect);
+    let _ = BodyCheck::new(&plan.expect).expect("the plan was checked");
     let _ = StreamFormat::new(&plan.stream);
     for connection in 1..=100 {
         assert!(!(plan.stream.pauses(connection) && plan.stream.resets(connection)));
@@ -60,7 +52,6 @@ fuzz_target!(|data: &[u8]| {
             Err(why) => one_line(&why),
             Ok(EngineWork::Load(plan)) => try_load(&plan),
             Ok(EngineWork::Merge(merge)) => try_load(&merge.load),
-            Ok(EngineWork::Stub(plan)) => try_stub(&plan),
         },
         Ok(Work::Trial(request)) => {
             let _ = request.sample_interval();

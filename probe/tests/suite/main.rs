@@ -23,5 +23,4 @@ mod secure;
 mod services;
 mod sizes;
 mod streams;
-mod stub;
 mod websockets;

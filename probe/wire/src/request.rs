@@ -127,7 +127,7 @@ from_json! {
 #[derive(Debug)]
 pub enum Work {
     Trial(Box<Request>),
-    /// A load, a merge or a stub by itself, which the engine reads.
+    /// A load or a merge by itself, which the engine reads.
     Engine,
 }
 
@@ -141,7 +141,7 @@ impl FromJson for Head {
     fn read(from: &mut Reader) -> Result<Head, String> {
         let (mut version, mut is_for_engine) = (None, false);
         from.object(&mut |from, key| {
-            is_for_engine |= matches!(key, "load" | "merge" | "stub");
+            is_for_engine |= matches!(key, "load" | "merge");
             match key {
                 "version" => from.once(&mut version),
                 _ => from.skip(),

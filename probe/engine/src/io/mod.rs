@@ -8,6 +8,7 @@ pub mod stamp;
 pub mod test_doubles;
 
 use crate::load::error::ErrorKind;
+use crate::load::record::Record;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::net::{self, AddressFamily, SocketAddrAny, SocketFlags, SocketType};
 use std::io;
@@ -77,23 +78,6 @@ pub enum Ending {
     ConnectionFailed,
     /// The connection that the slot was to join takes no more: another can be opened.
     ConnectionDraining,
-}
-
-/// What a layer above the sockets adds to the record of a load.
-#[derive(Debug, Default)]
-pub struct LayerReport {
-    /// Bytes that came and went, with those of the layer.
-    pub bytes: Option<(u64, u64)>,
-    /// How many streams the server allows on a connection of HTTP/2.
-    pub stream_limit: u64,
-    /// Sessions of TLS that went on with an earlier one.
-    pub resumed: u64,
-    /// How many replies of HTTP/2 waited for more window.
-    pub window_waits: u64,
-    /// Version and cipher of the first TLS session.
-    pub security: String,
-    /// What was wrong with the first connection that failed in the layer.
-    pub fault: String,
 }
 
 /// How a back-end waits for what happens; instants are of CLOCK_MONOTONIC.
@@ -172,10 +156,8 @@ pub trait Io {
     /// Waits, and hands what has happened to the handler.
     fn turn(&mut self, wait: Wait, handler: &mut impl Handler) -> io::Result<()>;
 
-    /// What layers have to report.
-    fn report(&mut self) -> LayerReport {
-        LayerReport::default()
-    }
+    /// Layers add what they counted to the record of a load.
+    fn report(&mut self, _: &mut Record) {}
 }
 
 /// A socket of TCP, or a Unix socket, that never blocks.

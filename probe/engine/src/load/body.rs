@@ -1,10 +1,10 @@
 //! Checks bodies and lines against the expectation of a plan.
 
 use super::error::ErrorKind;
-use super::pattern::Pattern;
 use super::plan::Expect;
 use super::text::{latin1_bytes, latin1_text, MAX_MESSAGE_BYTES};
 use memchr::memmem;
+use regex_lite::Regex;
 use std::fmt;
 use wire::text::{quoted, quoted_bytes};
 use xxhash_rust::xxh3::Xxh3Default;
@@ -15,7 +15,8 @@ pub struct BodyCheck {
     status: Option<u16>,
     equals: Option<Vec<u8>>,
     contains: Option<Vec<u8>>,
-    matches: Option<Pattern>,
+    /// A pattern that the whole body, with a character for each byte, must match; and its text.
+    matches: Option<(Regex, String)>,
 }
 
 /// The state of the check of one body.
@@ -83,14 +84,20 @@ impl BodyState {
 }
 
 impl BodyCheck {
-    pub fn new(expect: &Expect) -> BodyCheck {
-        let pattern = expect.matches.as_deref();
-        BodyCheck {
-            status: expect.status,
-            equals: expect.equals.as_deref().and_then(latin1_bytes),
-            contains: expect.contains.as_deref().and_then(latin1_bytes),
-            matches: pattern.and_then(|text| Pattern::new(text).ok()),
+    /// The error is one line.
+    pub fn new(expect: &Expect) -> Result<BodyCheck, String> {
+        let Expect { status, equals, contains, matches } = expect;
+        if matches.is_some() && (equals.is_some() || contains.is_some()) {
+            return Err("load: expect: `matches` stands alone, without equals and contains".into());
         }
+        let bytes = |text: &String| latin1_bytes(text).ok_or("load: expect: a character above U+00FF");
+        let pattern = |text: &String| Ok::<_, String>((compile(text)?, text.clone()));
+        Ok(BodyCheck {
+            status: *status,
+            equals: equals.as_ref().map(bytes).transpose()?,
+            contains: contains.as_ref().map(bytes).transpose()?,
+            matches: matches.as_ref().map(pattern).transpose()?,
+        })
     }
 
     /// Whether nothing is expected.
@@ -137,7 +144,7 @@ impl BodyCheck {
         self.check_status(status)?;
         let length = self.equals.as_ref().map_or(state.bytes, Vec::len);
         let matches = match (&self.matches, &self.contains) {
-            (Some(pattern), _) => pattern.is_match(&latin1_text(&state.tail)),
+            (Some((pattern, _)), _) => pattern.is_match(&latin1_text(&state.tail)),
             // A body without bytes was never looked at.
             (None, Some(text)) => state.contains || text.is_empty(),
             (None, None) => true,
@@ -166,7 +173,7 @@ impl BodyCheck {
         }
         let expected = match (&self.equals, &self.matches, &self.contains) {
             (Some(equals), ..) => quoted_bytes(equals),
-            (None, Some(pattern), _) => format!("what matches {}", quoted(pattern.text())),
+            (None, Some((_, text)), _) => format!("what matches {}", quoted(text)),
             (None, None, Some(contains)) => format!("what contains {}", quoted_bytes(contains)),
             (None, None, None) => "its own text".into(),
         };
@@ -197,21 +204,42 @@ impl BodyCheck {
     }
 }
 
+fn compile(text: &str) -> Result<Regex, String> {
+    Regex::new(&format!("^(?:{text})$")).map_err(|error| {
+        let why = error.to_string();
+        let last = why.lines().last().unwrap_or("not a pattern");
+        format!("load: expect: matches: {text:?}: {}", last.trim_start_matches("error: "))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// A check of an expectation that is possible.
+    fn check(expect: &Expect) -> BodyCheck {
+        BodyCheck::new(expect).unwrap()
+    }
+
+    #[test]
+    fn patterns_match_the_whole() {
+        let pattern = compile("a|b+").unwrap();
+        assert!(pattern.is_match("bb") && !pattern.is_match("ab"));
+        let error = compile("a[").unwrap_err();
+        assert!(error.contains("matches: \"a[\": ") && error.contains("bracket"), "{error}");
+        assert!(!error.contains('\n'));
+    }
+
     #[test]
     fn bodies_in_any_pieces() {
         let expect = |equals: Option<&str>, contains: Option<&str>| {
-            BodyCheck::new(&Expect {
+            check(&Expect {
                 equals: equals.map(str::to_owned),
                 contains: contains.map(str::to_owned),
                 ..Expect::default()
             })
         };
-        let matches =
-            BodyCheck::new(&Expect { matches: Some(r"\.*2\d\d|\xff+".into()), ..Expect::default() });
+        let matches = check(&Expect { matches: Some(r"\.*2\d\d|\xff+".into()), ..Expect::default() });
         let run = |check: &BodyCheck, body: &[u8], step: usize| {
             let mut state = BodyState::default();
             body.chunks(step).for_each(|piece| check.feed(&mut state, piece));
@@ -245,7 +273,7 @@ mod tests {
     #[test]
     fn differences_are_shown_however_the_body_was_cut() {
         let shown = |expect: Expect, body: &[u8], status: Option<u16>| {
-            let check = BodyCheck::new(&expect);
+            let check = check(&expect);
             let texts = [1, 3, 1000].map(|step| {
                 let mut state = BodyState::default();
                 body.chunks(step).for_each(|piece| check.feed(&mut state, piece));
@@ -267,7 +295,7 @@ mod tests {
         let none = shown(equals(), b"6765\n", Some(500));
         assert_eq!(none, "status 500 instead of one from 200 to 399");
         let exact = Expect { status: Some(404), ..Expect::default() };
-        let check = BodyCheck::new(&exact);
+        let check = check(&exact);
         assert_eq!(shown(exact, b"", Some(200)), "status 200 instead of 404");
         let mut state = BodyState::default();
         state.show(b"\x1bno database");
@@ -285,11 +313,11 @@ mod tests {
 
     #[test]
     fn statuses() {
-        let any = BodyCheck::new(&Expect::default());
+        let any = check(&Expect::default());
         for (status, right) in [(199, false), (200, true), (399, true), (400, false)] {
             assert_eq!(any.check_status(Some(status)).is_ok(), right, "{status}");
         }
-        let exact = BodyCheck::new(&Expect { status: Some(404), ..Expect::default() });
+        let exact = check(&Expect { status: Some(404), ..Expect::default() });
         assert_eq!(exact.check_status(Some(404)), Ok(()));
         assert_eq!(exact.check_status(Some(200)), Err(ErrorKind::Status));
         assert_eq!(exact.check_status(None), Ok(()));
@@ -300,17 +328,17 @@ mod tests {
         let text = || Some("x".to_owned());
         for (equals, contains, matches) in [(text(), None, None), (None, text(), None), (None, None, text())]
         {
-            let check = BodyCheck::new(&Expect { status: Some(200), equals, contains, matches });
+            let check = check(&Expect { status: Some(200), equals, contains, matches });
             assert!(!check.is_empty());
         }
         let status_alone = Expect { status: Some(200), ..Expect::default() };
-        assert!(BodyCheck::new(&status_alone).is_empty());
+        assert!(check(&status_alone).is_empty());
     }
 
     #[test]
     fn the_limit_of_a_matched_body() {
         assert_eq!(MAX_MESSAGE_BYTES, 65_536);
-        let check = BodyCheck::new(&Expect { matches: Some("x*".into()), ..Expect::default() });
+        let check = check(&Expect { matches: Some("x*".into()), ..Expect::default() });
         let mut state = BodyState::default();
         check.feed(&mut state, &vec![b'x'; MAX_MESSAGE_BYTES]);
         assert_eq!(state.bytes(), MAX_MESSAGE_BYTES);
@@ -321,7 +349,7 @@ mod tests {
 
     #[test]
     fn the_tail_is_as_short_as_it_can_be() {
-        let check = BodyCheck::new(&Expect { contains: Some("abc".into()), ..Expect::default() });
+        let check = check(&Expect { contains: Some("abc".into()), ..Expect::default() });
         let mut state = BodyState::default();
         check.feed(&mut state, b"xxxxab");
         assert_eq!(state.tail, b"ab");

@@ -84,7 +84,7 @@ impl Decoder {
         let is_http = plan.protocol == Protocol::Http;
         Decoder {
             protocol: plan.protocol,
-            check: BodyCheck::new(&plan.expect),
+            check: BodyCheck::new(&plan.expect).expect("the plan was checked"),
             framing: plan.stream.framing,
             stream: StreamFormat::new(&plan.stream),
             max_head_bytes: if plan.is_trial { TRIAL_HEAD_BYTES } else { MAX_HEAD_BYTES as u32 },

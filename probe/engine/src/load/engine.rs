@@ -1,7 +1,7 @@
 //! A running load: its threads, how to stop it, and their merged record.
 
+use super::http_request::MessageTemplate;
 use super::interval::Interval;
-use super::outgoing::Outgoing;
 use super::plan::Plan;
 use super::record::Record;
 use super::request_log::{self, Log};
@@ -84,7 +84,7 @@ impl Outcome {
 /// A plan that this host allows.
 pub struct PreparedLoad {
     plan: Arc<Plan>,
-    outgoing: Arc<Outgoing>,
+    message: Arc<MessageTemplate>,
     slack_ns: u64,
     sleeps_late_ns: u64,
     layers: Option<Arc<Layers>>,
@@ -105,7 +105,7 @@ impl PreparedLoad {
             .map(|path| File::create(path).map_err(|error| format!("load: log: {path}: {error}")))
             .transpose()?;
         Ok(PreparedLoad {
-            outgoing: Arc::new(Outgoing::new(&plan)?),
+            message: Arc::new(MessageTemplate::new(&plan)?),
             plan,
             slack_ns,
             sleeps_late_ns,
@@ -136,7 +136,7 @@ impl PreparedLoad {
             let live = Arc::new(Mutex::new(Interval::default()));
             let config = ShardConfig {
                 plan: Arc::clone(&self.plan),
-                outgoing: Arc::clone(&self.outgoing),
+                message: Arc::clone(&self.message),
                 partition: self.plan.partition(self.plan.shard(number)),
                 start_ns,
                 slack_ns: self.slack_ns,
@@ -183,7 +183,7 @@ impl Engine {
     pub fn interval(&self) -> Interval {
         let mut all = Interval::default();
         for live in &self.lives {
-            all.add_shard(&live.lock().unwrap_or_else(PoisonError::into_inner).take());
+            all.merge(&live.lock().unwrap_or_else(PoisonError::into_inner).take());
         }
         all
     }

@@ -1,4 +1,6 @@
-//! Kinds of errors of a load.
+//! Kinds of errors of a load, and their counts.
+
+use serde::{Deserialize, Serialize};
 
 /// What an error is to a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +13,34 @@ pub enum Judgement {
     Planned,
 }
 
+/// How many errors of each kind there were.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ErrorCounts([u64; ErrorKind::ALL.len()]);
+
+impl ErrorCounts {
+    pub fn add(&mut self, kind: ErrorKind, count: u64) {
+        self.0[kind as usize] += count;
+    }
+
+    pub fn merge(&mut self, other: &ErrorCounts) {
+        self.0.iter_mut().zip(other.0).for_each(|(own, other)| *own += other);
+    }
+
+    pub fn of(&self, kind: ErrorKind) -> u64 {
+        self.0[kind as usize]
+    }
+
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    /// The kinds that occurred, with their counts.
+    pub fn occurred(&self) -> impl Iterator<Item = (ErrorKind, u64)> {
+        ErrorKind::ALL.iter().copied().zip(self.0).filter(|(_, count)| *count > 0)
+    }
+}
+
 /// Makes the kinds from a table: variant, name in messages, judgement.
 macro_rules! error_kinds {
     ($($(#[$doc:meta])* $kind:ident, $name:literal, $judgement:ident;)*) => {
@@ -21,7 +51,13 @@ macro_rules! error_kinds {
 
         impl ErrorKind {
             pub const ALL: &'static [ErrorKind] = &[$(ErrorKind::$kind,)*];
-            pub const NAMES: [&'static str; ErrorKind::ALL.len()] = [$($name,)*];
+
+            /// Its name in messages.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(ErrorKind::$kind => $name,)*
+                }
+            }
 
             pub fn judgement(self) -> Judgement {
                 match self {

@@ -1,7 +1,7 @@
 //! Histograms of times, with exact extremes.
 
 use hdrhistogram::Histogram as Counts;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 /// One hour: longer times are counted as this.
 const MAX_COUNTED_NS: u64 = 3_600_000_000_000;
@@ -12,8 +12,8 @@ const MAX_COUNTS: u64 = 1 << 50;
 const CURVE_DIGITS: u8 = 2;
 
 /// A histogram of nanoseconds with three significant digits; its minimum and maximum are exact.
-#[derive(Deserialize)]
-#[serde(try_from = "Buckets")]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(try_from = "Buckets", into = "Buckets")]
 pub struct Histogram {
     counts: Counts<u64>,
     min_ns: u64,
@@ -29,15 +29,9 @@ struct Buckets {
     max_ns: u64,
 }
 
-impl From<&Histogram> for Buckets {
-    fn from(histogram: &Histogram) -> Buckets {
+impl From<Histogram> for Buckets {
+    fn from(histogram: Histogram) -> Buckets {
         Buckets { counts: histogram.buckets().collect(), min_ns: histogram.min_ns, max_ns: histogram.max_ns }
-    }
-}
-
-impl Serialize for Histogram {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Buckets::from(self).serialize(serializer)
     }
 }
 

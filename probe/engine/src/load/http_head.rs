@@ -22,13 +22,6 @@ pub enum Body {
     Open,
 }
 
-fn kind(error: httparse::Error) -> ErrorKind {
-    match error {
-        httparse::Error::TooManyHeaders => ErrorKind::TooLarge,
-        _ => ErrorKind::Protocol,
-    }
-}
-
 /// The head that bytes begin with, and its length; None where it is incomplete.
 pub fn parse(bytes: &[u8]) -> Result<Option<(Head, usize)>, ErrorKind> {
     match parse_fields::<USUAL_FIELDS>(bytes) {
@@ -49,7 +42,8 @@ fn parse_fields<const FIELDS: usize>(bytes: &[u8]) -> Result<Option<(Head, usize
         Ok(httparse::Status::Complete(used)) if used > MAX_HEAD_BYTES => return Err(ErrorKind::TooLarge),
         Ok(httparse::Status::Complete(used)) => used,
         Ok(httparse::Status::Partial) => return Ok(None),
-        Err(error) => return Err(kind(error)),
+        Err(httparse::Error::TooManyHeaders) => return Err(ErrorKind::TooLarge),
+        Err(_) => return Err(ErrorKind::Protocol),
     };
     let status = response.code.filter(|&code| (100..=999).contains(&code));
     let status = status.ok_or(ErrorKind::Protocol)?;

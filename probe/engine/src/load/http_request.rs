@@ -1,9 +1,12 @@
 //! The HTTP request that a load sends: the key `request` of a plan, and its bytes.
 
-use super::placeholder::{write_number, Piece, Pieces, Rows, Values};
-use super::text::latin1_bytes;
+use super::placeholder::{write_text, Piece, Pieces, Rows, Values};
+use super::text::{latin1_bytes, latin1_text};
 use serde::Deserialize;
 use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::rc::Rc;
 
 /// The header that identifies a request; a gateway passes it on to its upstreams.
 const ID_HEADER: &str = "x-request-id";
@@ -41,9 +44,13 @@ pub struct TemplatePlan {
     pub rows: Vec<Vec<String>>,
 }
 
+fn rows(templates: Option<&TemplatePlan>) -> Result<Rows, String> {
+    templates.map_or(Ok(Rows::default()), TemplatePlan::rows)
+}
+
 impl TemplatePlan {
     /// The rows as bytes.
-    pub fn rows(&self) -> Result<Rows, String> {
+    fn rows(&self) -> Result<Rows, String> {
         let bytes = |row: &Vec<String>| -> Option<Vec<Vec<u8>>> {
             let complete = row.len() == self.columns.len();
             row.iter().map(|value| latin1_bytes(value)).collect::<Option<_>>().filter(|_| complete)
@@ -54,7 +61,7 @@ impl TemplatePlan {
     }
 
     /// The error: a value of these pieces has one of these bytes.
-    pub fn check_values(&self, what: &str, pieces: &Pieces, bad: &[char]) -> Result<(), String> {
+    fn check_values(&self, what: &str, pieces: &Pieces, bad: &[char]) -> Result<(), String> {
         for column in pieces.columns() {
             let mut values = self.rows.iter().filter_map(|row| row.get(column));
             if values.any(|value| value.contains(bad)) {
@@ -66,12 +73,13 @@ impl TemplatePlan {
     }
 }
 
-/// What a load sends, in its parts.
+/// What a load sends, in its parts: prepared once, before its threads start, and shared by them.
 #[derive(Debug)]
 pub struct MessageTemplate {
     /// By target: a line, or a request until the length of its body.
     heads: Vec<Pieces>,
     body: Option<Body>,
+    rows: Rows,
 }
 
 #[derive(Debug)]
@@ -84,9 +92,9 @@ struct Body {
 
 /// A body that is not part of the plan.
 #[derive(Debug)]
-pub struct BodyFile {
-    pub content: File,
-    pub length: usize,
+struct BodyFile {
+    content: File,
+    length: usize,
 }
 
 impl BodyFile {
@@ -102,7 +110,7 @@ impl BodyFile {
 }
 
 /// Splits a text, by its name in errors, into its pieces; without templates only these names are placeholders.
-pub fn pieces(
+fn pieces(
     templates: Option<&TemplatePlan>,
     what: &str,
     text: &str,
@@ -135,28 +143,18 @@ fn slash() -> String {
 }
 
 impl RequestPlan {
-    /// Whether the engine keeps the numbers of requests, which identify them to upstreams.
-    pub fn identifies(&self) -> bool {
-        self.id_pieces().is_some()
-    }
-
-    /// What identifies a request to upstreams, by its number.
+    /// What identifies a request to upstreams, by its number: the value of a header.
     pub fn id(&self) -> Option<impl Fn(u64) -> String> {
-        let pieces = self.id_pieces()?;
-        Some(move |number| {
-            let values = Values { id: 0, number, row: &[] };
-            let mut bytes = Vec::new();
-            pieces.write(&values, &mut bytes);
-            bytes.into_iter().map(char::from).collect()
-        })
-    }
-
-    /// The value of the header that identifies requests by their numbers.
-    fn id_pieces(&self) -> Option<Pieces> {
         let mut headers = self.headers.iter();
         let (_, value) = headers.find(|(name, _)| name.eq_ignore_ascii_case(ID_HEADER))?;
         let pieces = pieces(None, ID_HEADER, value, &["n"]).ok()?;
-        Some(pieces).filter(|pieces| !pieces.is_constant())
+        let is_of_each = !pieces.is_constant();
+        is_of_each.then_some(move |number| {
+            let values = Values { id: 0, number, row: &[] };
+            let mut bytes = Vec::new();
+            pieces.write(&values, &mut bytes);
+            latin1_text(&bytes)
+        })
     }
 
     /// The value of `Host`.
@@ -204,7 +202,7 @@ impl RequestPlan {
             file: self.body_path.as_deref().map(BodyFile::open).transpose()?,
             needs_length: ["POST", "PUT", "PATCH"].contains(&self.method.as_str()),
         };
-        Ok(MessageTemplate { heads, body: Some(body) })
+        Ok(MessageTemplate { heads, body: Some(body), rows: rows(templates)? })
     }
 
     fn header_lines(
@@ -246,8 +244,18 @@ impl RequestPlan {
 }
 
 impl MessageTemplate {
-    pub fn of_line(line: Pieces) -> MessageTemplate {
-        MessageTemplate { heads: vec![line], body: None }
+    /// A line that ends with this newline, or a message, which has none.
+    pub fn of_line(
+        line: &str,
+        newline: &[u8],
+        templates: Option<&TemplatePlan>,
+    ) -> Result<MessageTemplate, String> {
+        let mut pieces = pieces(templates, "line", line, &[])?;
+        if let Some(templates) = templates.filter(|_| !newline.is_empty()) {
+            templates.check_values("line", &pieces, &['\n'])?;
+        }
+        pieces.push_text(newline);
+        Ok(MessageTemplate { heads: vec![pieces], body: None, rows: rows(templates)? })
     }
 
     pub fn targets(&self) -> usize {
@@ -260,18 +268,17 @@ impl MessageTemplate {
         body.into_iter().chain([&self.heads[target]]).all(Pieces::is_constant)
     }
 
-    /// The bytes of a message, without a body that is a file.
-    pub fn bytes(&self, target: usize, values: &Values) -> Vec<u8> {
+    /// The bytes of message `number` for a target on connection `id`, without a body that is a file.
+    pub fn bytes(&self, target: usize, id: u64, number: u64) -> Vec<u8> {
+        let values = Values { id, number, row: self.rows.row(number) };
         let mut bytes = Vec::new();
-        self.heads[target].write(values, &mut bytes);
+        self.heads[target].write(&values, &mut bytes);
         if let Some(Body { pieces, file, needs_length }) = &self.body {
             let mut body = Vec::new();
-            pieces.write(values, &mut body);
+            pieces.write(&values, &mut body);
             let length = body.len() + file.as_ref().map_or(0, |file| file.length);
             if length > 0 || *needs_length || !pieces.is_empty() {
-                bytes.extend_from_slice(b"Content-Length: ");
-                write_number(length as u64, &mut bytes);
-                bytes.extend_from_slice(b"\r\n");
+                write_text(&mut bytes, format_args!("Content-Length: {length}\r\n"));
             }
             bytes.extend_from_slice(b"\r\n");
             bytes.extend_from_slice(&body);
@@ -279,8 +286,19 @@ impl MessageTemplate {
         bytes
     }
 
-    pub fn body_file(&self) -> Option<&BodyFile> {
-        self.body.as_ref()?.file.as_ref()
+    /// A request without its body, and the file of that.
+    pub fn with_body_file(&self, request: &[u8]) -> io::Result<Rc<[u8]>> {
+        let Some(file) = self.body.as_ref().and_then(|body| body.file.as_ref()) else {
+            return Ok(request.into());
+        };
+        // Of a length that is known, so that it is made in its place.
+        let mut bytes: Rc<[u8]> = (0..request.len() + file.length).map(|_| 0).collect();
+        if let Some(all) = Rc::get_mut(&mut bytes) {
+            let (start, body) = all.split_at_mut(request.len());
+            start.copy_from_slice(request);
+            file.content.read_exact_at(body, 0)?;
+        }
+        Ok(bytes)
     }
 }
 
@@ -293,11 +311,7 @@ mod tests {
     }
 
     fn sent(plan: &RequestPlan, templates: Option<&TemplatePlan>, number: u64) -> String {
-        let rows = templates.map_or(Ok(Rows::default()), TemplatePlan::rows);
-        let rows = rows.unwrap();
-        let values = Values { id: 3, number, row: rows.row(number + 1) };
-        let bytes = plan.template(templates).unwrap().bytes(0, &values);
-        String::from_utf8(bytes).unwrap()
+        String::from_utf8(plan.template(templates).unwrap().bytes(0, 3, number)).unwrap()
     }
 
     #[test]
@@ -316,13 +330,13 @@ mod tests {
             r#"{"method": "POST", "target": "/{user}", "headers": [["Host", "h"], ["A", "{id}"]], "body": "{\"n\": {n}}"}"#,
         );
         let templates =
-            TemplatePlan { columns: vec!["user".into()], rows: vec![vec!["x y".into()], vec!["z".into()]] };
+            TemplatePlan { columns: vec!["user".into()], rows: vec![vec!["z".into()], vec!["x y".into()]] };
         let right = "POST /x%20y HTTP/1.1\r\nHost: h\r\nA: 3\r\nContent-Length: 9\r\n\r\n{\"n\": 10}";
         assert_eq!(sent(&plan, Some(&templates), 10), right);
         let error = plan.template(Some(&TemplatePlan::default())).unwrap_err();
         assert_eq!(error, "load: the target: the placeholder {user} is unknown");
         let short = TemplatePlan { rows: vec![vec![]], ..templates };
-        assert!(short.rows().is_err());
+        assert!(plan.template(Some(&short)).unwrap_err().contains("a row has other columns"));
     }
 
     #[test]
@@ -331,7 +345,6 @@ mod tests {
             let headers = serde_json::json!([["Host", "h"], ["X-Request-Id", value]]);
             let plan: RequestPlan =
                 serde_json::from_value(serde_json::json!({ "headers": headers })).unwrap();
-            assert_eq!(plan.identifies(), plan.id().is_some());
             plan.id().map(|id| id(7))
         };
         assert_eq!(id("a-{n}-{id}").as_deref(), Some("a-7-{id}"));

@@ -7,6 +7,7 @@ pub struct Interval {
     pub requests: u64,
     pub errors: u64,
     pub intended: u64,
+    /// Connections that are open now, and requests in flight.
     pub open: u64,
     pub in_flight: u64,
     pub times: Histogram,
@@ -22,22 +23,16 @@ impl Interval {
     /// Takes the counts; open connections and requests in flight stay.
     pub fn take(&mut self) -> Interval {
         let (open, in_flight) = (self.open, self.in_flight);
-        let empty = Interval { open, in_flight, ..Interval::default() };
-        std::mem::replace(self, empty)
+        std::mem::replace(self, Interval { open, in_flight, ..Interval::default() })
     }
 
-    /// Adds the interval of another shard, with its open connections and requests in flight.
-    pub fn add_shard(&mut self, other: &Interval) {
-        self.merge(other);
-        self.open += other.open;
-        self.in_flight += other.in_flight;
-    }
-
-    /// Adds the counts of another interval, without open connections and requests in flight.
+    /// Adds another interval, of this shard or of another one.
     pub fn merge(&mut self, other: &Interval) {
         self.requests += other.requests;
         self.errors += other.errors;
         self.intended += other.intended;
+        self.open += other.open;
+        self.in_flight += other.in_flight;
         self.times.merge(&other.times);
     }
 }
@@ -60,25 +55,14 @@ mod tests {
     }
 
     #[test]
-    fn shards_are_added_with_their_connections() {
-        let mut all = interval(1);
-        all.merge(&interval(2));
-        assert_eq!((all.requests, all.errors, all.intended), (3, 6, 9));
-        assert_eq!((all.open, all.in_flight), (4, 5));
-        all.add_shard(&interval(4));
-        assert_eq!((all.requests, all.errors, all.intended), (7, 14, 21));
-        assert_eq!((all.open, all.in_flight, all.times.max()), (20, 25, 4000));
-        assert_eq!(all.times.len(), 3);
-    }
-
-    #[test]
     fn counts_are_taken_and_connections_stay() {
         let mut rest = interval(1);
+        rest.merge(&interval(2));
         let taken = rest.take();
-        assert_eq!((taken.requests, taken.errors, taken.intended), (1, 2, 3));
-        assert_eq!((taken.open, taken.in_flight), (4, 5));
+        assert_eq!((taken.requests, taken.errors, taken.intended), (3, 6, 9));
+        assert_eq!((taken.open, taken.in_flight, taken.times.max()), (12, 15, 2000));
         assert_eq!((rest.requests, rest.errors, rest.intended), (0, 0, 0));
-        assert_eq!((rest.open, rest.in_flight), (4, 5));
+        assert_eq!((rest.open, rest.in_flight), (12, 15));
         assert!(rest.times.is_empty());
     }
 }

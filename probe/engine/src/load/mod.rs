@@ -16,7 +16,6 @@ pub mod live;
 pub mod outgoing;
 pub mod pacer;
 pub mod partition;
-pub mod pattern;
 pub mod placeholder;
 pub mod plan;
 pub mod plan_check;
@@ -28,7 +27,6 @@ pub mod sequence_errors;
 pub mod service_times;
 pub mod shard;
 pub mod source;
-pub mod template;
 pub mod text;
 #[cfg_attr(not(feature = "layers"), path = "no_transport.rs")]
 pub mod transport;
@@ -40,6 +38,7 @@ use plan::Plan;
 use serde_json::json;
 use std::os::unix::io::OwnedFd;
 use std::sync::Arc;
+use text::latin1_text;
 use wire::clock;
 use wire::requests::Requests;
 use wire::writer::{ReaderGone, Writer};
@@ -47,13 +46,18 @@ use wire::writer::{ReaderGone, Writer};
 /// Runs a load by itself; a part of one starts when `requests` has another line. The outer error is why it could not
 /// begin.
 pub fn run(
-    plan: &Arc<Plan>,
+    mut plan: Plan,
     signals: &OwnedFd,
     requests: &mut Requests,
     writer: &mut Writer,
 ) -> Result<Result<(), ReaderGone>, String> {
-    let plan = &with_body(plan, requests)?;
-    let prepared = PreparedLoad::new(Arc::clone(plan))?;
+    if let Some(request) = &mut plan.request {
+        if let Some(count) = request.body_bytes.take() {
+            request.body = latin1_text(&requests.bytes(count)?);
+        }
+    }
+    let plan = Arc::new(plan);
+    let prepared = PreparedLoad::new(Arc::clone(&plan))?;
     let mut start_ns = clock::now_ns();
     let started = json!({
         "type": "started", "version": wire::request::PROTOCOL, "t_ns": 0,
@@ -69,21 +73,9 @@ pub fn run(
     }
     let started = prepared.start(start_ns);
     let mut engine = started.map_err(|error| format!("load: cannot start a thread: {error}"))?;
-    let watched = live::watch(plan, &mut engine, signals, writer);
-    let written = report::write(plan, &engine.finish(), writer);
+    let watched = live::watch(&plan, &mut engine, signals, writer);
+    let written = report::write(&plan, &engine.finish(), writer);
     Ok(watched.and(written))
-}
-
-/// The plan with a body that follows it.
-fn with_body(plan: &Arc<Plan>, requests: &mut Requests) -> Result<Arc<Plan>, String> {
-    let mut plan = Arc::clone(plan);
-    if let Some(request) = &mut Arc::make_mut(&mut plan).request {
-        if let Some(count) = request.body_bytes.take() {
-            let body = requests.bytes(count)?;
-            request.body = body.into_iter().map(char::from).collect();
-        }
-    }
-    Ok(plan)
 }
 
 /// Merges the records of the engines that shared a load, each a further line of `requests`, into its last messages.

@@ -1,83 +1,38 @@
-//! The requests of a load: prepared once, before its threads start, and shared by them; each makes the bytes itself.
+//! The requests of a load. Each thread makes their bytes itself.
 
-use super::http_request::{pieces, MessageTemplate, TemplatePlan};
-use super::placeholder::{Rows, Values};
-use super::plan::{Plan, Protocol};
+use super::http_request::MessageTemplate;
+use super::plan::Plan;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::rc::Rc;
 use std::sync::Arc;
 use wire::text::quoted_bytes;
 
-/// What all requests of a load have in common.
-pub struct Outgoing {
-    message: MessageTemplate,
-    rows: Rows,
-}
-
-impl Outgoing {
-    /// The error: the plan is invalid.
-    pub fn new(plan: &Plan) -> Result<Outgoing, String> {
+impl MessageTemplate {
+    /// What a load sends. The error: the plan is invalid.
+    pub fn new(plan: &Plan) -> Result<MessageTemplate, String> {
         let templates = plan.templates.as_ref();
-        let message = match &plan.request {
+        match &plan.request {
             Some(request) if request.body_bytes.is_some() => {
-                return Err("load: request: body_bytes: nothing follows this request".into());
+                Err("load: request: body_bytes: nothing follows this request".into())
             }
-            Some(request) if !plan.is_websocket() => request.template(templates)?,
-            _ => line(plan)?,
-        };
-        Outgoing::of(message, templates)
+            Some(request) if !plan.is_websocket() => request.template(templates),
+            _ => {
+                let newline: &[u8] = if plan.is_websocket() { b"" } else { b"\n" };
+                MessageTemplate::of_line(plan.line.as_deref().unwrap_or_default(), newline, templates)
+            }
+        }
     }
 
     /// The request by which each connection becomes a WebSocket; None in a load of another protocol.
-    pub fn handshake(plan: &Plan) -> Result<Option<Outgoing>, String> {
-        let Some(request) = plan.request.as_ref().filter(|_| plan.is_websocket()) else {
-            return Ok(None);
-        };
-        let templates = plan.templates.as_ref();
-        Outgoing::of(request.template(templates)?, templates).map(Some)
+    pub fn handshake(plan: &Plan) -> Result<Option<MessageTemplate>, String> {
+        let request = plan.request.as_ref().filter(|_| plan.is_websocket());
+        request.map(|request| request.template(plan.templates.as_ref())).transpose()
     }
-
-    fn of(message: MessageTemplate, templates: Option<&TemplatePlan>) -> Result<Outgoing, String> {
-        let rows = templates.map_or(Ok(Rows::default()), TemplatePlan::rows)?;
-        Ok(Outgoing { message, rows })
-    }
-
-    /// The bytes of request `number` for a target on connection `id`, without a body that is a file.
-    pub fn compose(&self, target: usize, id: u64, number: u64) -> Vec<u8> {
-        let values = Values { id, number, row: self.rows.row(number) };
-        self.message.bytes(target, &values)
-    }
-
-    /// A request without its body, and the file of that.
-    fn with_body_file(&self, request: &[u8]) -> io::Result<Rc<[u8]>> {
-        let Some(file) = self.message.body_file() else {
-            return Ok(request.into());
-        };
-        // Of a length that is known, so that it is made in its place.
-        let mut bytes: Rc<[u8]> = (0..request.len() + file.length).map(|_| 0).collect();
-        if let Some(all) = Rc::get_mut(&mut bytes) {
-            let (start, body) = all.split_at_mut(request.len());
-            start.copy_from_slice(request);
-            file.content.read_exact_at(body, 0)?;
-        }
-        Ok(bytes)
-    }
-}
-
-/// The line of a plan, with its newline, or its message.
-fn line(plan: &Plan) -> Result<MessageTemplate, String> {
-    let text = plan.line.as_deref().unwrap_or_default();
-    let mut pieces = pieces(plan.templates.as_ref(), "line", text, &[])?;
-    if plan.protocol != Protocol::Ws && plan.protocol != Protocol::Stream {
-        pieces.push_text(b"\n");
-    }
-    Ok(MessageTemplate::of_line(pieces))
 }
 
 /// The requests of a shard: which is sent next, and as which bytes.
 pub struct Encoder {
-    outgoing: Arc<Outgoing>,
+    message: Arc<MessageTemplate>,
     /// By target: the request, where all requests for it are the same.
     constant: Vec<Option<Rc<[u8]>>>,
     /// What follows a request that is composed: the file of its body.
@@ -90,15 +45,15 @@ pub struct Encoder {
 
 impl Encoder {
     /// The error: the file of the body cannot be read any more.
-    pub fn new(plan: &Plan, outgoing: &Arc<Outgoing>) -> io::Result<Encoder> {
-        let whole = |target| match outgoing.message.is_constant(target) {
-            true => (outgoing.with_body_file(&outgoing.compose(target, 0, 0))).map(Some),
+    pub fn new(plan: &Plan, message: &Arc<MessageTemplate>) -> io::Result<Encoder> {
+        let whole = |target| match message.is_constant(target) {
+            true => message.with_body_file(&message.bytes(target, 0, 0)).map(Some),
             false => Ok(None),
         };
-        let constant = (0..outgoing.message.targets()).map(whole);
+        let constant = (0..message.targets()).map(whole);
         let constant = constant.collect::<io::Result<Vec<_>>>()?;
         let body = match constant.iter().any(Option::is_none) {
-            true => outgoing.with_body_file(&[])?,
+            true => message.with_body_file(&[])?,
             false => Rc::from([]),
         };
         Ok(Encoder {
@@ -106,7 +61,7 @@ impl Encoder {
             body,
             keeps_service_times: plan.keeps_service_times(),
             listens: plan.is_websocket() && plan.line.is_none(),
-            outgoing: Arc::clone(outgoing),
+            message: Arc::clone(message),
         })
     }
 
@@ -124,7 +79,7 @@ impl Encoder {
         let bytes = match &self.constant[target] {
             Some(bytes) => Rc::clone(bytes),
             None => {
-                let mut bytes = self.outgoing.compose(target, id, number);
+                let mut bytes = self.message.bytes(target, id, number);
                 bytes.extend_from_slice(&self.body);
                 bytes.into()
             }
@@ -153,7 +108,7 @@ mod tests {
         let plan =
             format!(r#"{{"protocol": "http", "addresses": ["127.0.0.1:1"], "requests": 1, {changes}}}"#);
         let plan: Plan = serde_json::from_str(&plan).unwrap();
-        Encoder::new(&plan, &Arc::new(Outgoing::new(&plan).unwrap())).unwrap()
+        Encoder::new(&plan, &Arc::new(MessageTemplate::new(&plan).unwrap())).unwrap()
     }
 
     #[test]
@@ -188,7 +143,7 @@ mod tests {
     #[test]
     fn a_body_that_was_not_read_is_an_error() {
         let plan = r#"{"protocol": "http", "request": {"body_bytes": 3, "headers": [["Host", "h"]]}}"#;
-        let error = Outgoing::new(&serde_json::from_str(plan).unwrap()).err();
+        let error = MessageTemplate::new(&serde_json::from_str(plan).unwrap()).err();
         assert!(error.is_some_and(|error| error.contains("body_bytes")));
     }
 

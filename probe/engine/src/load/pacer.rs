@@ -1,37 +1,19 @@
 //! The instants at which requests are due. Pure: no clock. Times are nanoseconds from the start.
 
 use super::partition::Partition;
+use super::plan::{Pacing, StepPlan};
+use wire::units::nanoseconds;
 
-/// The pace of a whole load.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Pacing {
-    /// Closed loop: a connection sends its next request when it has the reply. No request is due at any instant.
-    Closed,
-    /// Requests per second at even intervals, and how many of them are due at the same instant.
-    Constant(f64, u64),
-    /// Requests per second on average, with exponential gaps, and a seed.
-    Poisson(f64, u64),
-    /// Rates that are constant or change linearly, one after the other.
-    Staircase(Vec<RateStep>),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RateStep {
-    pub rate_per_s: f64,
-    /// The rate at its end.
-    pub to_per_s: f64,
-    pub duration_ns: u64,
-}
-
-impl RateStep {
+impl StepPlan {
     /// When a request, by its number from 0, is due in the step; None after its end.
     fn instant_ns(&self, number: u64) -> Option<u64> {
-        let (number, rate_per_s) = (number as f64, self.rate_per_s);
-        let per_s_per_s = (self.to_per_s - rate_per_s) / self.duration_ns as f64 * 1e9;
+        let StepPlan { rate_per_s, duration_s, to_per_s } = *self;
+        let number = number as f64;
+        let per_s_per_s = (to_per_s.unwrap_or(rate_per_s) - rate_per_s) / duration_s;
         // The root of `rate * t + per_s_per_s * t² / 2 = number`; not a number where a falling rate ends before.
         let root = (rate_per_s * rate_per_s + 2.0 * per_s_per_s * number).sqrt();
-        let at_ns = 2.0 * number / (rate_per_s + root) * 1e9;
-        (at_ns < self.duration_ns as f64).then_some(at_ns as u64)
+        let at_s = 2.0 * number / (rate_per_s + root);
+        (at_s < duration_s).then_some((at_s * 1e9) as u64)
     }
 }
 
@@ -60,7 +42,7 @@ enum Schedule {
         random: fastrand::Rng,
     },
     Stairs {
-        steps: Vec<RateStep>,
+        steps: Vec<StepPlan>,
         /// The present step, its start, and the number of the shard's next request in it.
         step: usize,
         start_ns: u64,
@@ -73,16 +55,16 @@ impl Pacer {
     /// all shards together.
     pub fn new(pacing: &Pacing, partition: Partition, until_ns: Option<u64>, max: Option<u64>) -> Pacer {
         let schedule = match pacing {
-            Pacing::Closed => Schedule::Never,
-            Pacing::Constant(rate_per_s, burst) => {
-                Schedule::Even { rate_per_s: *rate_per_s, burst: (*burst).max(1), index: 0 }
+            Pacing::Closed {} => Schedule::Never,
+            Pacing::Constant { rate_per_s, burst } => {
+                Schedule::Even { rate_per_s: *rate_per_s, burst: (*burst).max(1) as u64, index: 0 }
             }
-            Pacing::Poisson(rate_per_s, seed) => Schedule::Poisson {
+            Pacing::Poisson { rate_per_s, seed } => Schedule::Poisson {
                 mean_gap_ns: 1e9 / partition.of_rate(*rate_per_s),
                 at_ns: 0.0,
                 random: partition.random(*seed),
             },
-            Pacing::Staircase(steps) => {
+            Pacing::Staircase { steps, .. } => {
                 Schedule::Stairs { steps: steps.clone(), step: 0, start_ns: 0, index: 0 }
             }
         };
@@ -139,7 +121,7 @@ impl Schedule {
                     *index += 1;
                     return Some(*start_ns + at);
                 }
-                *start_ns += current.duration_ns;
+                *start_ns += nanoseconds(current.duration_s);
                 *step += 1;
                 *index = 0;
             },
@@ -167,35 +149,40 @@ mod tests {
         instants
     }
 
+    fn constant(rate_per_s: f64, burst: usize) -> Pacing {
+        Pacing::Constant { rate_per_s, burst }
+    }
+
+    fn poisson(rate_per_s: f64, seed: u64) -> Pacing {
+        Pacing::Poisson { rate_per_s, seed }
+    }
+
     const SECOND: u64 = 1_000_000_000;
 
     #[test]
     fn instants_of_each_pacing() {
-        let constant = Pacing::Constant(4.0, 1);
-        let pairs = Pacing::Constant(4.0, 2);
+        let single = constant(4.0, 1);
+        let pairs = constant(4.0, 2);
         let quarters = [0, 250_000_000, 500_000_000, 750_000_000];
         for shards in 1..=5 {
-            assert_eq!(all(&constant, shards, Some(SECOND), None), quarters);
-            assert_eq!(all(&constant, shards, None, Some(3)), quarters[..3]);
-            assert!(all(&constant, shards, Some(SECOND), Some(0)).is_empty());
+            assert_eq!(all(&single, shards, Some(SECOND), None), quarters);
+            assert_eq!(all(&single, shards, None, Some(3)), quarters[..3]);
+            assert!(all(&single, shards, Some(SECOND), Some(0)).is_empty());
             let halves = [0, 0, 500_000_000, 500_000_000];
             assert_eq!(all(&pairs, shards, Some(SECOND), None), halves);
             assert_eq!(all(&pairs, shards, None, Some(3)), halves[..3]);
         }
-        assert!(all(&Pacing::Closed, 1, None, Some(5)).is_empty());
-        let step = |rate_per_s, seconds| RateStep {
-            rate_per_s,
-            to_per_s: rate_per_s,
-            duration_ns: seconds * SECOND,
-        };
-        let stairs = Pacing::Staircase(vec![step(2.0, 1), step(1.0, 2), step(4.0, 1)]);
+        assert!(all(&Pacing::Closed {}, 1, None, Some(5)).is_empty());
+        let step = |rate_per_s, duration_s| StepPlan { rate_per_s, duration_s, to_per_s: None };
+        let staircase = |steps| Pacing::Staircase { steps, of: None };
+        let stairs = staircase(vec![step(2.0, 1.0), step(1.0, 2.0), step(4.0, 1.0)]);
         let halves = [0, 2, 4, 8, 12, 13, 14, 15].map(|quarter| quarter * SECOND / 4);
         for shards in 1..=4 {
             assert_eq!(all(&stairs, shards, None, None), halves, "{shards}");
             // After t seconds: 20t + 10t² and 20t - 2.5t² requests.
             for (to_per_s, halfway, whole) in [(60.0, 30, 80), (10.0, 18, 30)] {
-                let change = RateStep { to_per_s, ..step(20.0, 2) };
-                let instants = all(&Pacing::Staircase(vec![change]), shards, None, None);
+                let change = StepPlan { to_per_s: Some(to_per_s), ..step(20.0, 2.0) };
+                let instants = all(&staircase(vec![change]), shards, None, None);
                 let early = instants.iter().filter(|&&at| at < SECOND).count();
                 assert_eq!((early, instants.len()), (halfway, whole), "{shards}");
             }
@@ -204,7 +191,7 @@ mod tests {
 
     #[test]
     fn poisson_has_the_rate_and_the_gaps() {
-        let pacing = Pacing::Poisson(1000.0, 7);
+        let pacing = poisson(1000.0, 7);
         for shards in [1, 3] {
             let instants = all(&pacing, shards, Some(100 * SECOND), None);
             let count = instants.len() as f64;
@@ -219,7 +206,7 @@ mod tests {
 
     #[test]
     fn a_pacer_shows_its_next_instant() {
-        let mut pacer = Pacer::new(&Pacing::Constant(2.0, 1), Partition::whole(), None, Some(2));
+        let mut pacer = Pacer::new(&constant(2.0, 1), Partition::whole(), None, Some(2));
         assert_eq!(pacer.peek(), Some(0));
         assert_eq!((pacer.take(), pacer.peek()), (Some(0), Some(SECOND / 2)));
         assert_eq!((pacer.take(), pacer.peek()), (Some(SECOND / 2), None));
@@ -228,20 +215,20 @@ mod tests {
 
     #[test]
     fn an_instant_at_the_end_is_not_due() {
-        let pacing = Pacing::Constant(1.0, 1);
+        let pacing = constant(1.0, 1);
         assert_eq!(all(&pacing, 1, Some(SECOND), None), [0]);
         assert_eq!(all(&pacing, 1, Some(SECOND + 1), None), [0, SECOND]);
         // A burst of 0 is one of 1.
-        assert_eq!(all(&Pacing::Constant(1.0, 0), 1, None, Some(2)), [0, SECOND]);
+        assert_eq!(all(&constant(1.0, 0), 1, None, Some(2)), [0, SECOND]);
     }
 
     #[test]
     fn shards_of_a_poisson_process_differ() {
-        let pacing = Pacing::Poisson(1000.0, 7);
+        let pacing = poisson(1000.0, 7);
         let share = |shard| Partition::new(shard, 2, 2);
         let first = |shard| Pacer::new(&pacing, share(shard), None, None).peek();
         assert_ne!(first(0), first(1));
-        let other = Pacing::Poisson(1000.0, 8);
+        let other = poisson(1000.0, 8);
         assert_ne!(Pacer::new(&other, share(0), None, None).peek(), first(0));
     }
 }

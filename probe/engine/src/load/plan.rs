@@ -1,7 +1,6 @@
 //! The plan of a load: the key `load` of a request.
 
 use super::http_request::{RequestPlan, TemplatePlan};
-use super::pacer::{Pacing, RateStep};
 use super::partition::Partition;
 use crate::io::stamp::Stamping;
 use serde::Deserialize;
@@ -32,7 +31,7 @@ pub struct Plan {
     /// With it, connections have TLS.
     pub tls: Option<TlsPlan>,
     #[serde(default)]
-    pub pacing: PacingPlan,
+    pub pacing: Pacing,
     /// Open loop: a request may wait for this long, so that others are sent with it. None: the engine's default.
     pub slack_s: Option<f64>,
     pub duration_s: Option<f64>,
@@ -129,19 +128,21 @@ pub enum Protocol {
     Ws,
 }
 
+/// The pace of a whole load.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
-pub enum PacingPlan {
+pub enum Pacing {
+    /// A closed loop: a connection sends its next request when it has the reply. No request is due at any instant.
     Closed {},
+    /// Requests at even intervals, `burst` of them at the same instant.
     Constant {
         rate_per_s: f64,
         #[serde(default = "one")]
         burst: usize,
     },
-    Poisson {
-        rate_per_s: f64,
-        seed: u64,
-    },
+    /// Requests with exponential gaps.
+    Poisson { rate_per_s: f64, seed: u64 },
+    /// Rates that are constant or change linearly, one after the other.
     Staircase {
         steps: Vec<StepPlan>,
         /// Of a service: rates are multiples of that at which the first load of this step was answered.
@@ -149,9 +150,9 @@ pub enum PacingPlan {
     },
 }
 
-impl Default for PacingPlan {
-    fn default() -> PacingPlan {
-        PacingPlan::Closed {}
+impl Default for Pacing {
+    fn default() -> Pacing {
+        Pacing::Closed {}
     }
 }
 
@@ -261,22 +262,6 @@ impl Plan {
         }
     }
 
-    pub fn pacing(&self) -> Pacing {
-        match &self.pacing {
-            PacingPlan::Closed {} => Pacing::Closed,
-            PacingPlan::Constant { rate_per_s, burst } => Pacing::Constant(*rate_per_s, *burst as u64),
-            PacingPlan::Poisson { rate_per_s, seed } => Pacing::Poisson(*rate_per_s, *seed),
-            PacingPlan::Staircase { steps, .. } => {
-                let step = |step: &StepPlan| RateStep {
-                    rate_per_s: step.rate_per_s,
-                    to_per_s: step.to_per_s.unwrap_or(step.rate_per_s),
-                    duration_ns: nanoseconds(step.duration_s),
-                };
-                Pacing::Staircase(steps.iter().map(step).collect())
-            }
-        }
-    }
-
     /// The number of shards of all engines.
     pub fn shards(&self) -> usize {
         self.threads * self.part.map_or(1, |part| part.engines)
@@ -315,7 +300,7 @@ impl Plan {
     pub fn keeps_service_times(&self) -> bool {
         let request = self.request.as_ref().filter(|_| self.templates.is_none());
         let is_wanted = self.part.map_or(true, |part| part.service_times);
-        is_wanted && request.is_some_and(RequestPlan::identifies)
+        is_wanted && request.is_some_and(|request| request.id().is_some())
     }
 
     /// The same load on another address.
@@ -326,7 +311,7 @@ impl Plan {
     /// The step of a service that rates are multiples of.
     pub fn rates_of(&self) -> Option<&str> {
         match &self.pacing {
-            PacingPlan::Staircase { of, .. } => of.as_deref(),
+            Pacing::Staircase { of, .. } => of.as_deref(),
             _ => None,
         }
     }
@@ -334,7 +319,7 @@ impl Plan {
     /// The steps of a staircase of a load by itself.
     pub fn steps(&self) -> &[StepPlan] {
         match &self.pacing {
-            PacingPlan::Staircase { steps, .. } if !self.is_trial => steps,
+            Pacing::Staircase { steps, .. } if !self.is_trial => steps,
             _ => &[],
         }
     }
@@ -342,7 +327,7 @@ impl Plan {
     /// The same load with its rates as multiples of this one.
     pub fn at_rate(&self, rate_per_s: f64) -> Plan {
         let mut plan = self.clone();
-        if let PacingPlan::Staircase { steps, of } = &mut plan.pacing {
+        if let Pacing::Staircase { steps, of } = &mut plan.pacing {
             *of = None;
             for step in steps {
                 step.rate_per_s *= rate_per_s;
@@ -354,7 +339,7 @@ impl Plan {
 
     /// Whether requests are due at instants that do not depend on the server.
     pub fn open_loop(&self) -> bool {
-        !matches!(self.pacing, PacingPlan::Closed {})
+        !matches!(self.pacing, Pacing::Closed {})
     }
 
     /// On which connections arriving bytes are to have the kernel's stamps: on all where something besides them may be
@@ -381,7 +366,7 @@ impl Plan {
     /// The maximum duration.
     pub fn duration_ns(&self) -> Option<u64> {
         let stairs = match &self.pacing {
-            PacingPlan::Staircase { steps, .. } => Some(steps.iter().map(|step| step.duration_s).sum()),
+            Pacing::Staircase { steps, .. } => Some(steps.iter().map(|step| step.duration_s).sum()),
             _ => None,
         };
         let least = [self.duration_s, stairs].into_iter().flatten();

@@ -1,11 +1,13 @@
 //! Whether a plan is possible: its limits, and which of its keys go together.
 
-use super::http_request::{pieces, RequestPlan};
-use super::pattern::Pattern;
-use super::plan::{Framing, PacingPlan, Plan, Protocol, StreamPlan};
+use super::body::BodyCheck;
+use super::http_request::{MessageTemplate, RequestPlan};
+use super::plan::{Framing, Pacing, Plan, Protocol, StreamPlan};
 use super::service_times::MAX_SENT;
-use super::text::{latin1_bytes, MAX_MESSAGE_BYTES};
+use super::text::MAX_MESSAGE_BYTES;
 use rustix::net::SocketAddrUnix;
+use std::fmt::Display;
+use std::ops::RangeInclusive;
 
 /// The source ports of one address are exhausted long before.
 const MAX_CONNECTIONS: usize = 1_000_000;
@@ -14,15 +16,14 @@ const MAX_THREADS: usize = 256;
 /// Of a connection of HTTP/2.
 const MAX_STREAMS: usize = 10_000;
 /// From the size that servers assume by default (RFC 9113, section 6.5.2) to the largest.
-const MIN_WINDOW_BYTES: u32 = 65_535;
-const MAX_WINDOW_BYTES: u32 = (1 << 31) - 1;
+const WINDOW_BYTES: RangeInclusive<u32> = 65_535..=(1 << 31) - 1;
 const MAX_SECONDS: f64 = 1e6;
 const MAX_RATE: f64 = 1e8;
 /// Of a time line.
 const MAX_SLOTS: f64 = 10_000.0;
 const MAX_BURST: usize = 1_000_000;
 /// A shorter wait saves nothing; with a longer one there is no schedule.
-const SLACK_S: std::ops::RangeInclusive<f64> = 1e-5..=0.1;
+const SLACK_S: RangeInclusive<f64> = 1e-5..=0.1;
 
 /// Returns an error, which is one line, where something is wrong.
 macro_rules! refuse {
@@ -40,13 +41,12 @@ impl Plan {
         let unix = self.unix.as_deref();
         refuse!(self.addresses.is_empty() == unix.is_none(), "addresses: name at least one, or `unix`");
         refuse!(unix.is_some_and(|path| SocketAddrUnix::new(path).is_err()), "unix: no path of a socket");
-        let engines = self.part.map_or(1, |part| part.engines);
-        refuse!(engines == 0 || engines > MAX_ENGINES, "part: engines: 1 to {MAX_ENGINES}");
-        let engine = self.part.map_or(0, |part| part.engine);
-        refuse!(engine >= engines, "part: engine: 0 to {}", engines - 1);
-        let (connections, most) = (self.connections, MAX_CONNECTIONS * engines);
-        refuse!(connections == 0 || connections > most, "connections: 1 to {most}");
-        refuse!(self.threads == 0 || self.threads > MAX_THREADS, "threads: 1 to {MAX_THREADS}");
+        let (engine, engines) = self.part.map_or((0, 1), |part| (part.engine, part.engines));
+        within("part: engines", engines, 1..=MAX_ENGINES)?;
+        within("part: engine", engine, 0..=engines - 1)?;
+        let connections = self.connections;
+        within("connections", connections, 1..=MAX_CONNECTIONS * engines)?;
+        within("threads", self.threads, 1..=MAX_THREADS)?;
         refuse!(self.shards() > connections, "threads: each needs a connection, of {connections}");
         self.check_http2()?;
         let tunnel = self.tunnel.iter();
@@ -77,11 +77,8 @@ impl Plan {
         refuse!(has_messages && !is_stream, "stream.framing: messages are for streams only");
         match (self.protocol, &self.request, &self.line) {
             (Protocol::Tcp, None, Some(line)) => {
-                let pieces = pieces(self.templates.as_ref(), "line", line, &[])?;
                 refuse!(line.contains('\n'), "line: a newline cannot stand inside");
-                if let Some(templates) = &self.templates {
-                    templates.check_values("line", &pieces, &['\n'])?;
-                }
+                MessageTemplate::of_line(line, b"\n", self.templates.as_ref())?;
             }
             (Protocol::Ws, Some(request), Some(line)) => self.check_websocket(request, line)?,
             (Protocol::Stream, Some(request), line) if self.is_websocket() => {
@@ -95,16 +92,7 @@ impl Plan {
             (Protocol::Tcp, ..) => refuse!(true, "tcp needs `line`, and no `request`"),
             _ => refuse!(true, "http and stream need `request`, and no `line`"),
         }
-        self.templates.as_ref().map_or(Ok(()), |templates| templates.rows().map(drop))?;
-        let texts = [&self.expect.equals, &self.expect.contains];
-        let mut some = texts.into_iter().flatten();
-        refuse!(some.any(|text| latin1_bytes(text).is_none()), "expect: a character above U+00FF");
-        if let Some(text) = &self.expect.matches {
-            let others = texts.into_iter().any(Option::is_some);
-            refuse!(others, "expect: `matches` stands alone, without equals and contains");
-            Pattern::new(text).map_err(|why| format!("load: expect: matches: {why}"))?;
-        }
-        Ok(())
+        BodyCheck::new(&self.expect).map(drop)
     }
 
     /// Whether the service times of this load by its requests' numbers, if it keeps them, can be sent to another
@@ -144,11 +132,9 @@ impl Plan {
         let Some(http2) = &self.http2 else {
             return Ok(());
         };
-        let (streams, window) = (http2.streams, MIN_WINDOW_BYTES..=MAX_WINDOW_BYTES);
-        refuse!(!(1..=MAX_STREAMS).contains(&streams), "http2: streams: 1 to {MAX_STREAMS}");
-        let is_possible = window.contains(&http2.window_bytes);
-        refuse!(!is_possible, "http2: window_bytes: {MIN_WINDOW_BYTES} to {MAX_WINDOW_BYTES}");
-        let are_many = streams * self.own_connections() > MAX_CONNECTIONS;
+        within("http2: streams", http2.streams, 1..=MAX_STREAMS)?;
+        within("http2: window_bytes", http2.window_bytes, WINDOW_BYTES)?;
+        let are_many = http2.streams * self.own_connections() > MAX_CONNECTIONS;
         refuse!(are_many, "http2: at most {MAX_CONNECTIONS} streams in all");
         let is_http = matches!(self.protocol, Protocol::Http | Protocol::Stream);
         refuse!(!is_http || self.is_websocket(), "http2 is for http, and for streams of it");
@@ -165,7 +151,7 @@ impl Plan {
         let is_plain = request.method == "GET" && request.body.is_empty() && !request.close;
         let is_wrong = !is_plain || !request.targets.is_empty();
         refuse!(is_wrong, "a WebSocket begins with a GET of one target, without a body");
-        pieces(self.templates.as_ref(), "line", line, &[])?;
+        MessageTemplate::of_line(line, b"", self.templates.as_ref())?;
         // A byte for each character.
         let is_long = line.chars().count() > MAX_MESSAGE_BYTES;
         refuse!(is_long, "line: at most {MAX_MESSAGE_BYTES} bytes");
@@ -181,16 +167,15 @@ impl Plan {
         let is_stream = self.protocol == Protocol::Stream;
         refuse!(is_stream && self.open_loop(), "streams are not paced, only ramped");
         match &self.pacing {
-            PacingPlan::Closed {} => {}
-            PacingPlan::Constant { rate_per_s, burst } => {
-                let is_possible = (1..=MAX_BURST).contains(burst);
-                refuse!(!is_possible, "burst: from 1 to {MAX_BURST}, not {burst}");
+            Pacing::Closed {} => {}
+            Pacing::Constant { rate_per_s, burst } => {
+                within("burst", *burst, 1..=MAX_BURST)?;
                 positive("rate_per_s", Some(*rate_per_s), MAX_RATE)?;
             }
-            PacingPlan::Poisson { rate_per_s, .. } => {
+            Pacing::Poisson { rate_per_s, .. } => {
                 positive("rate_per_s", Some(*rate_per_s), MAX_RATE)?;
             }
-            PacingPlan::Staircase { steps, .. } => {
+            Pacing::Staircase { steps, .. } => {
                 refuse!(steps.is_empty(), "staircase: name at least one step");
                 for step in steps {
                     positive("rate_per_s", Some(step.rate_per_s), MAX_RATE)?;
@@ -216,9 +201,8 @@ impl StreamPlan {
         refuse!(protocol != Protocol::Stream, "stream: slow and vanish are for streams only");
         let slow = pause.map(|pause| pause.percent);
         let vanish = reset.map(|reset| reset.percent);
-        for (key, percent) in [("slow", slow), ("vanish", vanish)] {
-            let is_possible = percent.map_or(true, |percent| (1..=100).contains(&percent));
-            refuse!(!is_possible, "stream.{key}: percent: 1 to 100");
+        for (key, percent) in [("stream.slow: percent", slow), ("stream.vanish: percent", vanish)] {
+            within(key, percent.unwrap_or(1), 1..=100)?;
         }
         let sum = slow.unwrap_or(0) + vanish.unwrap_or(0);
         refuse!(sum > 100, "stream: slow and vanish: more than 100 percent together");
@@ -226,6 +210,11 @@ impl StreamPlan {
         positive("stream.slow.for_s", pause.map(|pause| pause.for_s), MAX_SECONDS)?;
         positive("stream.vanish.at_s", reset.map(|reset| reset.at_s), MAX_SECONDS)
     }
+}
+
+fn within<T: PartialOrd + Display>(key: &str, value: T, range: RangeInclusive<T>) -> Result<(), String> {
+    refuse!(!range.contains(&value), "{key}: {} to {}, not {value}", range.start(), range.end());
+    Ok(())
 }
 
 /// Checks that a number, where there is one, is above zero and at most `max`; NaN is not.

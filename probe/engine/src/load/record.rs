@@ -1,7 +1,7 @@
 //! The record of a load: what each shard counts, and how shards are merged.
 
 use super::course::Timeline;
-use super::error::ErrorKind;
+use super::error::ErrorCounts;
 use super::histogram::Histogram;
 use super::sequence_errors::SequenceErrors;
 use super::service_times::ServiceTimes;
@@ -54,10 +54,6 @@ fn first(own: &mut String, other: &String) {
     }
 }
 
-fn add_each(own: &mut [u64], other: &[u64]) {
-    own.iter_mut().zip(other).for_each(|(own, other)| *own += other);
-}
-
 fn add_counts(own: &mut BTreeMap<u16, u64>, other: &BTreeMap<u16, u64>) {
     for (&key, count) in other {
         *own.entry(key).or_default() += count;
@@ -89,12 +85,28 @@ merged! {
 pub struct Replies {
     latency: Histogram, Histogram::merge;
     service: Histogram, Histogram::merge;
-    /// By kind.
-    errors: [u64; ErrorKind::NAMES.len()], add_each;
+    errors: ErrorCounts, ErrorCounts::merge;
     statuses: BTreeMap<u16, u64>, add_counts;
     requests: u64, add;
     late_requests: u64, add;
     unfinished: u64, add;
+}
+}
+
+merged! {
+/// What layers above the sockets counted.
+#[derive(Default, Serialize, Deserialize)]
+pub struct LayerRecord {
+    /// How many streams of HTTP/2 the server allows on a connection, where requests waited for them.
+    stream_limit: u64, max;
+    /// TLS sessions that were resumed.
+    resumed: u64, add;
+    /// Replies of HTTP/2 for which the server waited for more window.
+    window_waits: u64, add;
+    /// Version and cipher of the first TLS session.
+    security: String, first;
+    /// Why the first connection failed above its socket, or for a reason that no kind of error names.
+    fault: String, first;
 }
 }
 
@@ -120,15 +132,7 @@ pub struct Record {
     connects_timed_out: u64, add;
     /// Requests that waited until a stream of HTTP/2 was free.
     stream_waits: u64, add;
-    /// How many streams of HTTP/2 the server allows on a connection, where requests waited for them.
-    #[serde(default)]
-    stream_limit: u64, max;
-    /// Sessions of TLS that went on with an earlier one.
-    #[serde(default)]
-    resumed: u64, add;
-    /// Replies of HTTP/2 for which the server waited for more window.
-    #[serde(default)]
-    window_waits: u64, add;
+    layers: LayerRecord, LayerRecord::merge;
     /// The shares of late requests that were served before the end.
     late_shares: f64, add;
     bytes_in: u64, add;
@@ -174,9 +178,6 @@ pub struct Record {
     /// CPU time of the busiest thread while it sent requests, and that time without busy-polling.
     max_thread_cpu_ns: u64, max;
     max_thread_busy_ns: u64, max;
-    /// Version and cipher of TLS, and why the first connection failed above its socket; of one shard.
-    security: String, first;
-    fault: String, first;
     /// The first answer that was not what was expected, in words; of one shard.
     first_wrong: String, first;
     /// Length and hash of some right bodies, each once.
@@ -231,15 +232,12 @@ impl Record {
         };
         self.replies.requests as f64 + of_late
     }
-
-    pub fn errors_total(&self) -> u64 {
-        self.replies.errors.iter().sum()
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::load::error::ErrorKind;
 
     #[test]
     fn late_replies_count_as_a_whole_where_the_server_keeps_up() {
@@ -264,7 +262,7 @@ mod tests {
             let mut record = Record::default();
             record.replies.requests = shard;
             record.replies.latency.add(shard * 1000);
-            record.replies.errors[ErrorKind::Timeout as usize] = shard;
+            record.replies.errors.add(ErrorKind::Timeout, shard);
             record.replies.statuses.insert(200, shard);
             record.second(shard * 1_000_000_000).requests = 1;
             record.late_shares = shard as f64 / 4.0;
@@ -272,7 +270,7 @@ mod tests {
         }
         assert_eq!(all.replies.requests, 6);
         assert_eq!(all.replies.latency.len(), 3);
-        assert_eq!(all.replies.errors[ErrorKind::Timeout as usize], 6);
+        assert_eq!(all.replies.errors.of(ErrorKind::Timeout), 6);
         assert_eq!(all.replies.statuses[&200], 6);
         assert_eq!(all.series.len(), 4);
         assert_eq!(all.late_shares, 1.5);

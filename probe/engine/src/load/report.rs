@@ -2,9 +2,9 @@
 
 use super::course::{TimeSlot, Timeline};
 use super::engine::Outcome;
-use super::error::ErrorKind;
+use super::error::{ErrorCounts, ErrorKind};
 use super::histogram::Histogram;
-use super::plan::{PacingPlan, Plan, Protocol};
+use super::plan::{Pacing, Plan, Protocol};
 use super::record::Record;
 use super::warnings::warnings;
 use serde_json::{json, Map, Value};
@@ -20,19 +20,13 @@ pub fn write(plan: &Plan, outcome: &Outcome, writer: &mut Writer) -> Result<(), 
         let mut line = serde_json::to_value(outcome).expect("keys of records are text");
         line["type"] = "record".into();
         writer.send(&line, false)?;
-        return write_outcome(plan, outcome, writer);
-    }
-    for (name, histogram) in outcome.record.histograms() {
-        if histogram.is_empty() {
-            continue;
+    } else {
+        let histograms = outcome.record.histograms().into_iter();
+        for (name, histogram) in histograms.filter(|(_, histogram)| !histogram.is_empty()) {
+            let counts: Vec<_> = histogram.buckets().collect();
+            writer.send(&json!({"type": "histogram", "name": name, "counts": counts}), false)?;
         }
-        let counts: Vec<_> = histogram.buckets().collect();
-        writer.send(&json!({"type": "histogram", "name": name, "counts": counts}), false)?;
     }
-    write_outcome(plan, outcome, writer)
-}
-
-fn write_outcome(plan: &Plan, outcome: &Outcome, writer: &mut Writer) -> Result<(), ReaderGone> {
     let mut line = document(plan, outcome);
     line["type"] = "outcome".into();
     writer.send(&line, false)
@@ -86,9 +80,9 @@ pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
         "stamped_reads": record.stamped_reads,
         "connections": {
             "opened": record.opened, "most_open": record.most_open, "open_at_end": record.open_at_end,
-            "idle_closes": record.idle_closes, "resumed": record.resumed,
+            "idle_closes": record.idle_closes, "resumed": record.layers.resumed,
         },
-        "security": record.security,
+        "security": record.layers.security,
         "first_wrong": record.first_wrong,
         "bodies": bodies(record),
         "concurrency": record.concurrency(),
@@ -152,10 +146,8 @@ fn targets(record: &Record) -> Vec<Value> {
     each.collect()
 }
 
-/// Counts of errors by kind, without those that did not occur.
-fn errors(counts: &[u64]) -> Map<String, Value> {
-    let named = ErrorKind::NAMES.iter().zip(counts);
-    named.filter(|(_, count)| **count > 0).map(|(kind, count)| ((*kind).into(), (*count).into())).collect()
+fn errors(counts: &ErrorCounts) -> Map<String, Value> {
+    counts.occurred().map(|(kind, count)| (kind.name().into(), count.into())).collect()
 }
 
 fn statuses(counts: &BTreeMap<u16, u64>) -> Map<String, Value> {
@@ -167,9 +159,9 @@ fn statuses(counts: &BTreeMap<u16, u64>) -> Map<String, Value> {
 /// seem to be more. None in a closed loop.
 fn intended_rate_per_s(plan: &Plan, outcome: &Outcome) -> Option<f64> {
     match plan.pacing {
-        PacingPlan::Closed {} => None,
-        PacingPlan::Constant { rate_per_s, .. } => Some(plan.own_rate(rate_per_s)),
-        PacingPlan::Poisson { .. } | PacingPlan::Staircase { .. } => {
+        Pacing::Closed {} => None,
+        Pacing::Constant { rate_per_s, .. } => Some(plan.own_rate(rate_per_s)),
+        Pacing::Poisson { .. } | Pacing::Staircase { .. } => {
             Some(outcome.per_s(outcome.record.intended as f64))
         }
     }
@@ -184,8 +176,8 @@ pub fn verdict(plan: &Plan, outcome: &Outcome) -> (&'static str, String) {
     if outcome.interrupted {
         return ("interrupted", String::new());
     }
-    let count = |kind: ErrorKind| record.replies.errors[kind as usize];
-    let ended = count(ErrorKind::Ended);
+    let errors = &record.replies.errors;
+    let ended = errors.of(ErrorKind::Ended);
     if ended > 0 && record.held == 0 && record.reset == 0 {
         let why = format!("the server held no response open: it ended {ended} of them");
         return ("load-failed", why);
@@ -197,32 +189,31 @@ pub fn verdict(plan: &Plan, outcome: &Outcome) -> (&'static str, String) {
     if answered > 0 {
         return ("ok", String::new());
     }
-    if !plan.open_loop() && plan.patience_s.is_some() && count(ErrorKind::HungUp) > 0 {
+    if !plan.open_loop() && plan.patience_s.is_some() && errors.of(ErrorKind::HungUp) > 0 {
         // They were to hang up.
         return ("ok", String::new());
     }
-    let refused = count(ErrorKind::ConnectRefused);
-    if record.opened == 0 && refused > 0 && refused == record.errors_total() {
+    let refused = errors.of(ErrorKind::ConnectRefused);
+    if record.opened == 0 && refused > 0 && refused == errors.total() {
         let addresses = plan.addresses.iter().map(ToString::to_string);
         let addresses: Vec<_> = addresses.chain(plan.unix.clone()).collect();
         let why = format!("connections are refused: no server listens at {}", addresses.join(" or "));
         return ("load-failed", why);
     }
-    let untrusted = count(ErrorKind::Certificate);
-    if untrusted > 0 && untrusted == record.errors_total() {
+    let untrusted = errors.of(ErrorKind::Certificate);
+    if untrusted > 0 && untrusted == errors.total() {
         let why = format!(
             "the server's certificate is not accepted: {}; --cacert FILE names who signed it, --insecure accepts any",
-            record.fault
+            record.layers.fault
         );
         return ("load-failed", why);
     }
-    let most = ErrorKind::NAMES.iter().zip(record.replies.errors).max_by_key(|(_, count)| *count);
-    let why = match most {
-        Some((kind, count)) if count > 0 => {
-            let first = [&record.fault, &record.first_wrong];
+    let why = match errors.occurred().max_by_key(|(_, count)| *count) {
+        Some((kind, count)) => {
+            let first = [&record.layers.fault, &record.first_wrong];
             let first = first.into_iter().find(|text| !text.is_empty());
             let fault = first.map_or_else(String::new, |fault| format!("; the first of them: {fault}"));
-            format!("nothing was answered as expected: {count} × {kind}{fault}")
+            format!("nothing was answered as expected: {count} × {}{fault}", kind.name())
         }
         _ if record.opened == 0 => {
             "nothing was answered: no connection was ready before the end, since the server did not \
@@ -257,7 +248,7 @@ mod tests {
         record.targets[target].latency.add(ns);
         record.targets[target].service.add(ns / 2);
         match random.u8(0..8) {
-            0 => record.replies.errors[random.usize(0..ErrorKind::NAMES.len())] += 1,
+            0 => record.replies.errors.add(ErrorKind::ALL[random.usize(0..ErrorKind::ALL.len())], 1),
             1 => record.queue.add(ns),
             2 => record.lateness.add(ns),
             3 => record.replies.unfinished += 1,

@@ -1,7 +1,6 @@
 //! A file with a line for each request, for which the threads of the load never wait: they hand their lines over now and
 //! then, and another thread writes them. Both places are bounded; what finds no room is dropped, and counted.
 
-use super::error::ErrorKind;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -188,11 +187,6 @@ fn write(to: &mut impl Write, line: &Line, start_ns: u64) -> io::Result<()> {
         line.error.unwrap_or_default(),
         line.of,
     )
-}
-
-/// The name of an error in a line.
-pub fn name(kind: ErrorKind) -> &'static str {
-    ErrorKind::NAMES[kind as usize]
 }
 
 #[cfg(test)]

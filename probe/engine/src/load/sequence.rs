@@ -1,8 +1,8 @@
 //! Checks the messages of held streams: their numbers, ids and times.
 
+use super::placeholder::{Piece, Pieces};
 use super::plan::StreamPlan;
 use super::sequence_errors::SequenceError;
-use super::template::Template;
 use memchr::memmem;
 use std::cmp::Ordering;
 use wire::units::nanoseconds;
@@ -13,8 +13,8 @@ const EARLY_TOLERANCE_NS: u64 = 1_000_000;
 /// What the messages of all streams must be.
 #[derive(Clone, Debug)]
 pub struct StreamFormat {
-    first: Option<Template>,
-    chunk: Option<Template>,
+    first: Option<Pieces>,
+    chunk: Option<Pieces>,
     interval_ns: Option<u64>,
     due_field: Option<Vec<u8>>,
 }
@@ -43,7 +43,7 @@ pub struct CheckedMessage {
 
 impl StreamFormat {
     pub fn new(plan: &StreamPlan) -> StreamFormat {
-        let template = |text: &Option<String>| text.as_deref().map(Template::parse);
+        let template = |text: &Option<String>| text.as_deref().map(template);
         StreamFormat {
             first: template(&plan.first),
             chunk: template(&plan.chunk),
@@ -81,7 +81,7 @@ impl StreamFormat {
         let mut k = stream.count - u64::from(self.first.is_some());
         let mut error = None;
         if let Some(template) = template {
-            match template.parse_message(message) {
+            match numbers_in(message, template) {
                 None => error = Some(SequenceError::Malformed),
                 Some((_, Some(other))) if other != id => {
                     return CheckedMessage {
@@ -136,6 +136,42 @@ impl StreamState {
     }
 }
 
+/// A text with the placeholders `{k}` (the message's number) and `{id}` (the connection's).
+fn template(text: &str) -> Pieces {
+    let pieces = Pieces::parse(text.as_bytes(), false, &|name| {
+        Ok(match name {
+            "k" => Some(Piece::Number),
+            "id" => Some(Piece::Id),
+            _ => None,
+        })
+    });
+    // Other names are text: there is nothing to refuse.
+    pieces.unwrap_or_default()
+}
+
+/// The number and the id in a message, each None where the template has none; None where the message does not match it.
+fn numbers_in(mut message: &[u8], template: &Pieces) -> Option<(Option<u64>, Option<u64>)> {
+    let (mut k, mut id) = (None, None);
+    for piece in &template.0 {
+        if let Piece::Text(text) = piece {
+            message = message.strip_prefix(text.as_slice())?;
+            continue;
+        }
+        let end = message.iter().position(|byte| !byte.is_ascii_digit());
+        let (digits, rest) = message.split_at(end.unwrap_or(message.len()));
+        if digits.len() > 1 && digits[0] == b'0' {
+            return None;
+        }
+        let number = std::str::from_utf8(digits).ok()?.parse().ok()?;
+        match piece {
+            Piece::Number => k = Some(number),
+            _ => id = Some(number),
+        }
+        message = rest;
+    }
+    message.is_empty().then_some((k, id))
+}
+
 fn parse_due(message: &[u8], field: &[u8]) -> Option<u64> {
     let rest = &message[memmem::find(message, field)? + field.len()..];
     let end = rest.iter().position(|byte| !byte.is_ascii_digit());
@@ -156,6 +192,24 @@ mod tests {
             due_field: due_field.map(str::to_owned),
             ..StreamPlan::default()
         })
+    }
+
+    #[test]
+    fn messages_match_their_template() {
+        let numbers = |text: &str, message: &str| numbers_in(message.as_bytes(), &template(text));
+        let chunk = "Chunk {k} for {id}";
+        assert_eq!(numbers(chunk, "Chunk 3 for 12"), Some((Some(3), Some(12))));
+        for wrong in ["Chunk 03 for 12", "Chunk  for 12", "Chunk -3 for 12", "Chunk 3 for 12 ", "Chunk 3 for"]
+        {
+            assert_eq!(numbers(chunk, wrong), None, "{wrong}");
+        }
+        assert_eq!(numbers(chunk, "Chunk 99999999999999999999999 for 1"), None);
+        assert_eq!(numbers("", ""), Some((None, None)));
+        assert_eq!(numbers("{id}", "7"), Some((None, Some(7))));
+        assert_eq!(numbers("{k}:{id}", "0:10"), Some((Some(0), Some(10))));
+        assert_eq!(numbers("{k}:{id}", "1:2:3"), None);
+        assert_eq!(numbers("{id}-{k}{x}", "5-6{x}"), Some((Some(6), Some(5))));
+        assert_eq!(numbers("plain", "plain"), Some((None, None)));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::engine::{Outcome, SLACK_NS};
 use super::error::ErrorKind;
-use super::plan::{PacingPlan, Plan, Protocol};
+use super::plan::{Pacing, Plan, Protocol};
 use super::record::Record;
 use serde::Serialize;
 use wire::units::nanoseconds;
@@ -35,6 +35,7 @@ const LITTLE_SWEEPS: u64 = 20;
 
 pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
     let record = &outcome.record;
+    let replies = &record.replies;
     let seconds = outcome.seconds();
     let mut warnings = Vec::new();
     let mut warn = |code, text: String, remedy| warnings.push(Warning { code, text, remedy });
@@ -90,8 +91,8 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
     }
     if open_loop && record.intended > 0 {
         // An answer that was not as expected came all the same: `errors` says so.
-        let wrong = [ErrorKind::Status, ErrorKind::Content].map(|kind| record.replies.errors[kind as usize]);
-        let answered = record.answered(open_loop) + wrong.iter().sum::<u64>() as f64;
+        let wrong = replies.errors.of(ErrorKind::Status) + replies.errors.of(ErrorKind::Content);
+        let answered = record.answered(open_loop) + wrong as f64;
         let kept = answered / record.intended as f64;
         if kept < RATE_KEPT {
             warn(
@@ -116,7 +117,7 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
             "give it CPUs of its own on a machine that does not stall, or compare --vs another server",
         );
     }
-    if let PacingPlan::Constant { rate_per_s, burst } = plan.pacing {
+    if let Pacing::Constant { rate_per_s, burst } = plan.pacing {
         let due = outcome.per_s(record.intended as f64);
         let rate_per_s = plan.own_rate(rate_per_s);
         let is_uneven = (due - rate_per_s).abs() > UNEVEN_SHARE * rate_per_s;
@@ -163,7 +164,7 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
             "use a longer --duration or more --requests; of a load in blocks, fewer --blocks",
         );
     }
-    let errors = record.errors_total();
+    let errors = replies.errors.total();
     if errors > 0 {
         warn(
             "errors",
@@ -194,23 +195,23 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
             "stream-limit",
             format!(
                 "the server allows {} streams of HTTP/2 on a connection: {} requests waited for one; see `queue` for how long",
-                record.stream_limit, record.stream_waits
+                record.layers.stream_limit, record.stream_waits
             ),
             "use fewer --streams, more --connections, or raise the server's limit",
         );
     }
-    if let Some(http2) = plan.http2.filter(|_| record.window_waits > 0) {
+    if let Some(http2) = plan.http2.filter(|_| record.layers.window_waits > 0) {
         warn(
             "window",
             format!(
                 "the server filled the window of HTTP/2, {} bytes, in {} replies, and waited for more: the figures are also the engine's",
-                http2.window_bytes, record.window_waits
+                http2.window_bytes, record.layers.window_waits
             ),
             "use a larger --window",
         );
     }
     let resumes = plan.tls.as_ref().is_some_and(|tls| tls.resume);
-    if resumes && record.resumed == 0 && record.opened > 0 {
+    if resumes && record.layers.resumed == 0 && record.opened > 0 {
         warn(
             "not-resumed",
             format!("none of {} sessions of TLS was resumed", record.opened),
@@ -235,17 +236,14 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
 
 /// Which of the errors are in no latency.
 fn left_out(record: &Record) -> String {
-    let kinds = ErrorKind::ALL.iter().copied().filter(|&kind| record.replies.errors[kind as usize] > 0);
-    let (given_up, others): (Vec<_>, Vec<_>) = kinds.partition(|kind| kind.is_timeout());
+    let errors = record.replies.errors.occurred();
+    let (given_up, others): (Vec<_>, Vec<_>) = errors.partition(|(kind, _)| kind.is_timeout());
     let mut text = String::new();
     if !given_up.is_empty() {
         text += "; requests that timed out count in latencies with their age";
     }
     if !others.is_empty() {
-        let others = others.iter().map(|&kind| {
-            let (count, name) = (record.replies.errors[kind as usize], ErrorKind::NAMES[kind as usize]);
-            format!("{count} {name}")
-        });
+        let others = others.iter().map(|(kind, count)| format!("{count} {}", kind.name()));
         text += "; latencies leave out ";
         text += &others.collect::<Vec<_>>().join(", ");
     }
@@ -321,14 +319,14 @@ mod tests {
         let half = Record { replies: Replies { unfinished: 5, ..answered(5) }, ..fine() };
         assert_eq!(codes(open, half), ["rate-not-kept", "unfinished"]);
         let mut missed = Record { replies: answered(5), ..fine() };
-        missed.replies.errors[ErrorKind::Status as usize] = 5;
+        missed.replies.errors.add(ErrorKind::Status, 5);
         assert_eq!(codes(open, missed), ["errors"]);
         let mut failed = Record::default();
-        failed.replies.errors[ErrorKind::ConnectTimeout as usize] = 3;
+        failed.replies.errors.add(ErrorKind::ConnectTimeout, 3);
         let aged = "; requests that timed out count in latencies with their age";
         assert_eq!(left_out(&failed), aged);
-        failed.replies.errors[ErrorKind::Reset as usize] = 2;
-        failed.replies.errors[ErrorKind::Truncated as usize] = 1;
+        failed.replies.errors.add(ErrorKind::Reset, 2);
+        failed.replies.errors.add(ErrorKind::Truncated, 1);
         assert_eq!(left_out(&failed), format!("{aged}; latencies leave out 2 reset, 1 truncated"));
         let many = Record { opened: 20_001, ..fine() };
         assert_eq!(codes(closed, many), ["near-ports"]);

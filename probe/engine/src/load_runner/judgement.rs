@@ -20,12 +20,12 @@ pub fn place(step: &str, name: &str) -> String {
 
 /// The number of errors of these kinds.
 fn errors(record: &Record, judgement: Judgement) -> u64 {
-    let kinds = ErrorKind::ALL.iter().zip(record.replies.errors);
-    kinds.filter(|(kind, _)| kind.judgement() == judgement).map(|(_, count)| count).sum()
+    let errors = record.replies.errors.occurred();
+    errors.filter(|(kind, _)| kind.judgement() == judgement).map(|(_, count)| count).sum()
 }
 
 /// The cause to end the trial where replies were wrong.
-pub fn judge_replies(step: &str, name: &str, record: &Record) -> Option<Cause> {
+pub fn judge_replies(place: &str, record: &Record) -> Option<Cause> {
     let wrong = errors(record, Judgement::WrongAnswer);
     let all = record.replies.requests + record.replies.late_requests + wrong;
     (wrong > 0).then(|| {
@@ -33,33 +33,30 @@ pub fn judge_replies(step: &str, name: &str, record: &Record) -> Option<Cause> {
             "" => format!("; errors: {}", named_errors(record)),
             first => format!("; the first: {first}"),
         };
-        Cause::WrongEvidence(format!(
-            "{}: {wrong} of {all} answers were not what was expected{first}",
-            place(step, name)
-        ))
+        let why = format!("{place}: {wrong} of {all} answers were not what was expected{first}");
+        Cause::WrongEvidence(why)
     })
 }
 
-/// The cause to end the trial where requests had wrong answers, had none, or are not those that were asked for.
-pub fn judge_requests(step: &LoadStep, load: &FinishedLoad) -> Option<Cause> {
-    let NamedLoad { name, plan } = &step.loads[load.load];
+/// The cause to end the trial where requests had wrong answers, had none, or were not sent at the planned rates.
+pub fn judge_requests(place: &str, step: &LoadStep, load: &FinishedLoad) -> Option<Cause> {
+    let plan = &step.loads[load.load].plan;
     let record = &load.outcome.record;
-    // At the last of rising rates a server may fail, and so it may where clients lose their patience.
+    // A server may fail at the last of rising rates, and where clients hang up.
     let may_fail = step.last_above_p99_s.is_some() || plan.patience_s.is_some();
-    judge_replies(&step.name, name, record)
-        .or_else(|| plan.rates_of().and_then(|_| judge_generator(&step.name, name, load)))
-        .or_else(|| (!may_fail).then(|| judge_unanswered(&step.name, name, record)).flatten())
+    judge_replies(place, record)
+        .or_else(|| plan.rates_of().and_then(|_| judge_generator(place, load)))
+        .or_else(|| (!may_fail).then(|| judge_unanswered(place, record)).flatten())
 }
 
-/// The cause to end the trial where the engine could not send at the rates that the server's own rate asks for: what
-/// is seen then is its own limit.
-fn judge_generator(step: &str, name: &str, load: &FinishedLoad) -> Option<Cause> {
+/// The cause to end the trial where the engine could not send at the rates that follow from the server's own rate: the
+/// figures would show the engine's limit.
+fn judge_generator(place: &str, load: &FinishedLoad) -> Option<Cause> {
     let weak = warnings(&load.plan, &load.outcome);
     let weak = weak.iter().find(|each| each.code == GENERATOR_BOUND)?;
     Some(Cause::LoadFailed(format!(
-        "{}: the load engine cannot send as fast as this server's rate asks for: {}; let each request take the \
+        "{place}: the load engine cannot send as fast as this server's rate asks for: {}; let each request take the \
          server longer, or give the engine more CPUs",
-        place(step, name),
         weak.text
     )))
 }
@@ -71,21 +68,18 @@ pub fn too_many_unanswered(record: &Record) -> bool {
 }
 
 /// The cause to end the trial where requests had no answer: perhaps those that would have been slow.
-pub fn judge_unanswered(step: &str, name: &str, record: &Record) -> Option<Cause> {
+pub fn judge_unanswered(place: &str, record: &Record) -> Option<Cause> {
     too_many_unanswered(record).then(|| {
         let unanswered = errors(record, Judgement::Unanswered);
-        Cause::LoadFailed(format!(
-            "{}: {unanswered} of {} requests had no answer; errors: {}",
-            place(step, name),
-            record.replies.requests + unanswered,
-            named_errors(record)
-        ))
+        let (all, kinds) = (record.replies.requests + unanswered, named_errors(record));
+        let why = format!("{place}: {unanswered} of {all} requests had no answer; errors: {kinds}");
+        Cause::LoadFailed(why)
     })
 }
 
 /// Each kind of error with its count.
 fn named_errors(record: &Record) -> String {
-    named(ErrorKind::NAMES.iter().copied().zip(record.replies.errors))
+    named(record.replies.errors.occurred().map(|(kind, count)| (kind.name(), count)))
 }
 
 /// Names with their counts, without those that are 0.
@@ -96,8 +90,7 @@ fn named<'a>(counts: impl IntoIterator<Item = (&'a str, u64)>) -> String {
 }
 
 /// The cause to end the trial where streams that were to be held open were not, with counts of all errors.
-pub fn judge_streams(step: &str, name: &str, plan: &Plan, record: &Record) -> Option<Cause> {
-    let place = place(step, name);
+pub fn judge_streams(place: &str, plan: &Plan, record: &Record) -> Option<Cause> {
     let sequence = named(record.sequence.named());
     let fed = format!("{} of {} connections were fed", record.fed, plan.connections);
     if !sequence.is_empty() {
@@ -106,8 +99,9 @@ pub fn judge_streams(step: &str, name: &str, plan: &Plan, record: &Record) -> Op
         return Some(Cause::WrongEvidence(why));
     }
     // A failed connect is retried: it does not matter when all were fed in the end.
-    let lost = &record.replies.errors[ErrorKind::Send as usize..];
-    if record.fed < plan.connections as u64 || lost.iter().any(|count| *count > 0) {
+    let mut errors = record.replies.errors.occurred();
+    let is_lost = errors.any(|(kind, _)| kind as usize >= ErrorKind::Send as usize);
+    if record.fed < plan.connections as u64 || is_lost {
         let errors = named_errors(record);
         let why = match errors.is_empty() {
             true => format!("{place}: {fed}; the others got nothing until the end"),

@@ -2,7 +2,7 @@
 
 use super::judgement::{judge_replies, judge_requests, judge_unanswered};
 use super::*;
-use crate::load::error::{ErrorKind, Judgement};
+use crate::load::error::{ErrorCounts, ErrorKind, Judgement};
 use crate::load::record::Record;
 
 const REQUESTS: u64 = 600;
@@ -205,13 +205,13 @@ fn a_warm_up_goes_on_while_an_answer_takes_less_cpu_time() {
 
 #[test]
 fn every_kind_of_error_is_judged() {
-    for (place, &kind) in ErrorKind::ALL.iter().enumerate() {
+    for &kind in ErrorKind::ALL {
         let mut record = Record::default();
         record.replies.requests = 1000;
-        record.replies.errors[place] = 2;
-        let name = ErrorKind::NAMES[place];
-        let wrong = judge_replies("measured", "all", &record);
-        let unanswered = judge_unanswered("measured", "all", &record);
+        record.replies.errors.add(kind, 2);
+        let name = kind.name();
+        let wrong = judge_replies("step measured", &record);
+        let unanswered = judge_unanswered("step measured", &record);
         match kind.judgement() {
             Judgement::WrongAnswer => {
                 assert!(matches!(&wrong, Some(Cause::WrongEvidence(why)) if why.contains(name)), "{name}")
@@ -223,8 +223,9 @@ fn every_kind_of_error_is_judged() {
             ),
         }
         // One request of a thousand without an answer is none that hides slow ones.
-        record.replies.errors[place] = 1;
-        assert!(judge_unanswered("measured", "all", &record).is_none(), "{name}");
+        record.replies.errors = ErrorCounts::default();
+        record.replies.errors.add(kind, 1);
+        assert!(judge_unanswered("step measured", &record).is_none(), "{name}");
     }
 }
 
@@ -256,7 +257,7 @@ fn an_overload_that_the_engine_cannot_produce() {
             outcome,
             started: None,
         };
-        let cause = judge_requests(&steps[0], &load);
+        let cause = judge_requests("step measured", &steps[0], &load);
         let is_right = matches!(&cause, Some(Cause::LoadFailed(why)) if why.contains("busy for 96 %"));
         assert_eq!(is_right, is_judged, "{cause:?}");
     }

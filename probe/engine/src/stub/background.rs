@@ -1,6 +1,6 @@
 //! The stub on a thread of its own, during a trial.
 
-use super::{Stub, StubPlan};
+use super::Stub;
 use rustix::pipe::{pipe_with, PipeFlags};
 use std::io;
 use std::os::unix::io::{AsFd, OwnedFd};
@@ -17,9 +17,9 @@ pub struct Background {
 
 impl Background {
     /// Serves from now on; earlier connections waited in the backlog.
-    pub fn start(mut stub: Stub, plan: &StubPlan) -> io::Result<Background> {
+    pub fn start(mut stub: Stub) -> io::Result<Background> {
         let (done, running) = pipe_with(PipeFlags::CLOEXEC)?;
-        let cpus = plan.cpus.clone();
+        let cpus = stub.plan.cpus.clone();
         let thread = Builder::new().name("stub".into()).spawn(move || {
             let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
             if !cpus.is_empty() {

@@ -1,8 +1,7 @@
 //! The ledger of the upstreams: how many calls each request made, and whether they overlapped.
 
 use serde::Serialize;
-use serde_json::{json, Value};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 /// Requests that are kept apart, and the longest ids of those; calls of further requests are only counted.
 const MAX_IDS: usize = 1_000_000;
@@ -33,7 +32,6 @@ pub struct Orphans {
 #[derive(Debug, Default)]
 pub struct Ledger {
     ids: HashMap<Box<[u8]>, Calls>,
-    without_id: u64,
     untracked: u64,
     /// Ends of calls that are kept, and those that are not.
     ends: usize,
@@ -41,14 +39,10 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// A call arrived, and will be answered at `answer_ns`.
+    /// A call arrived, and will be answered at `answer_ns`. Calls without an id are of no request.
     pub fn add(&mut self, id: Option<&[u8]>, arrival_ns: u64, answer_ns: u64) {
-        let id = match id {
-            Some(id) => id,
-            None => {
-                self.without_id += 1;
-                return;
-            }
+        let Some(id) = id else {
+            return;
         };
         let delay_ns = answer_ns - arrival_ns;
         if let Some(calls) = self.ids.get_mut(id) {
@@ -118,39 +112,12 @@ impl Ledger {
         orphans.requests += u64::from(after().count() > 0);
     }
 
-    /// The number of calls of a request, whether they overlapped, and the longest delay among them.
+    /// The number of calls of a request, whether they overlapped, and the longest delay among them. They overlap when
+    /// the last arrives before the first is answered.
     pub fn calls_of(&self, id: &str) -> Option<(u32, bool, u64)> {
         let calls = self.ids.get(id.as_bytes())?;
         let overlapped = calls.last_arrival_ns < calls.first_answer_ns;
         Some((calls.count, overlapped, calls.slowest_ns))
-    }
-
-    /// The totals. Calls of a request overlap when the last of them arrives before the first is answered.
-    pub fn report(&self) -> Value {
-        let mut by_count: BTreeMap<String, u64> = BTreeMap::new();
-        let (mut overlapped, mut sequential) = (0, 0);
-        let mut slowest: Vec<u64> = Vec::with_capacity(self.ids.len());
-        for calls in self.ids.values() {
-            *by_count.entry(calls.count.to_string()).or_default() += 1;
-            if calls.count > 1 {
-                match calls.last_arrival_ns < calls.first_answer_ns {
-                    true => overlapped += 1,
-                    false => sequential += 1,
-                }
-            }
-            slowest.push(calls.slowest_ns);
-        }
-        slowest.sort_unstable();
-        let quantile = |share: f64| {
-            let place = (slowest.len() as f64 * share).ceil() as usize;
-            slowest.get(place.saturating_sub(1))
-        };
-        json!({
-            "requests": self.ids.len(), "calls_per_request": by_count,
-            "overlapped": overlapped, "apart": sequential,
-            "without_id": self.without_id, "untracked": self.untracked,
-            "slowest_ns": {"p50": quantile(0.5), "p90": quantile(0.9), "p99": quantile(0.99), "max": slowest.last()},
-        })
     }
 }
 
@@ -221,11 +188,5 @@ mod tests {
         assert_eq!(ledger.calls_of("c"), Some((1, true, 3)));
         ledger.answered(Some(b"c"), 9, 1);
         assert_eq!(ledger.calls_of("c"), Some((1, true, 3)));
-        let report = ledger.report();
-        assert_eq!(report["requests"], 3);
-        assert_eq!(report["calls_per_request"], json!({"1": 1, "3": 2}));
-        assert_eq!((&report["overlapped"], &report["apart"]), (&json!(1), &json!(1)));
-        assert_eq!(report["without_id"], 1);
-        assert_eq!(report["slowest_ns"]["max"], 118);
     }
 }

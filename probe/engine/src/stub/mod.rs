@@ -1,7 +1,6 @@
 //! Upstreams for a gateway: HTTP servers, each on a port of its own, that answer after a delay and keep a ledger of
 //! their calls. One thread, epoll.
 
-pub mod alone;
 pub mod background;
 pub mod calls;
 pub mod delay;
@@ -19,7 +18,6 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{self, RecvFlags, SendFlags, SocketFlags};
 use rustix::process::{getrlimit, Resource};
-use serde_json::{json, Value};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io;
@@ -71,8 +69,6 @@ pub struct Stub {
     /// `(time, connection, generation)` of answers that are due.
     due: BinaryHeap<Reverse<(u64, usize, u32)>>,
     random: fastrand::Rng,
-    calls: Vec<u64>,
-    refused: u64,
     /// The calls of each request.
     pub ledger: Ledger,
     /// How many connections may be open; of the probe's descriptors the others are left for all else.
@@ -120,8 +116,6 @@ impl Stub {
             generation: 0,
             due: BinaryHeap::new(),
             random: fastrand::Rng::with_seed(plan.seed),
-            calls: vec![0; plan.upstreams.len()],
-            refused: 0,
             ledger: Ledger::default(),
             max_connections: usize::try_from(limit / 2).unwrap_or(usize::MAX),
             held_bytes: 0,
@@ -186,14 +180,6 @@ impl Stub {
     /// In words what a gateway took of the probe, its memory or its descriptors, that none needs.
     pub fn flood(&self) -> Option<String> {
         self.flood.clone().or_else(|| self.ledger.excess())
-    }
-
-    /// The totals, as the outcome has them.
-    pub fn report(&self) -> Value {
-        let mut report = self.ledger.report();
-        report["calls"] = json!(self.calls);
-        report["refused"] = json!(self.refused);
-        report
     }
 
     fn is_current(&self, index: usize, generation: u32) -> bool {
@@ -261,7 +247,6 @@ impl Stub {
                     connection.to_skip -= skipped;
                     bytes = &bytes[skipped as usize..];
                     if connection.held.len() + bytes.len() > MAX_HEAD_BYTES + buffer.len() {
-                        self.refused += 1;
                         return self.close(index);
                     }
                     connection.held.extend_from_slice(bytes);
@@ -312,10 +297,7 @@ impl Stub {
             let head = match parse(&connection.held) {
                 Ok(None) if connection.held.len() <= MAX_HEAD_BYTES => return,
                 Ok(Some(head)) => head,
-                Ok(None) | Err(BadHead) => {
-                    self.refused += 1;
-                    return self.close(index);
-                }
+                Ok(None) | Err(BadHead) => return self.close(index),
             };
             connection.keep_alive = head.keep_alive;
             connection.http_1_0 = head.http_1_0;
@@ -327,7 +309,6 @@ impl Stub {
             connection.arrival_ns = now;
             connection.id = head.id.clone();
             let generation = connection.generation;
-            self.calls[upstream] += 1;
             let delay = &self.plan.upstreams[upstream].delay;
             let at = now + delay.draw_ns(&mut self.random);
             self.ledger.add(head.id.as_deref(), now, at);
@@ -381,3 +362,6 @@ impl Stub {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

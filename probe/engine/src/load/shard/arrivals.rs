@@ -1,7 +1,7 @@
 //! The requests that a shard has to send: how many in a closed loop, and when in an open loop.
 
 use super::ShardConfig;
-use crate::load::pacer::{Pacer, Pacing};
+use crate::load::pacer::Pacer;
 use crate::load::plan::Protocol;
 
 pub struct Arrivals {
@@ -27,13 +27,12 @@ enum Source {
 impl Arrivals {
     pub fn new(config: &ShardConfig) -> Arrivals {
         let plan = &config.plan;
-        let pacing = plan.pacing();
-        let source = if pacing == Pacing::Closed && plan.protocol != Protocol::Stream {
+        let source = if !plan.open_loop() && plan.protocol != Protocol::Stream {
             let left = plan.requests.map(|total| config.partition.requests(total));
             Source::Closed(left.unwrap_or(u64::MAX))
         } else {
             let end_ns = plan.duration_ns();
-            let pacer = || Pacer::new(&pacing, config.partition, end_ns, plan.requests);
+            let pacer = || Pacer::new(&plan.pacing, config.partition, end_ns, plan.requests);
             Source::Open(pacer(), pacer().into())
         };
         let start_ns = config.start_ns + plan.lead_ns();
@@ -132,12 +131,12 @@ impl Arrivals {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::pacer::Pacing;
     use crate::load::partition::Partition;
+    use crate::load::plan::Pacing;
 
     /// Four requests per second, of which each may wait for this long.
     fn arrivals(slack_ns: u64) -> Arrivals {
-        let pacing = Pacing::Constant(4.0, 1);
+        let pacing = Pacing::Constant { rate_per_s: 4.0, burst: 1 };
         let pacer = || Pacer::new(&pacing, Partition::whole(), None, Some(4));
         let mut arrivals = Arrivals {
             start_ns: 1000,

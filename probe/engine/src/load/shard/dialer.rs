@@ -4,7 +4,8 @@ use super::connection::Stage;
 use super::ShardConfig;
 use crate::io::{socket, Io, Slot};
 use crate::load::error::ErrorKind;
-use crate::load::pacer::{Pacer, Pacing};
+use crate::load::pacer::Pacer;
+use crate::load::plan::Pacing;
 use crate::load::source::{bind, shrink_buffers, Sources};
 use rustix::net::{SocketAddrAny, SocketAddrUnix};
 use std::collections::VecDeque;
@@ -55,7 +56,7 @@ impl Dialer {
         let plan = &config.plan;
         let total = plan.connections as u64;
         // Without a ramp all are due at once.
-        let ramp = Pacing::Constant(plan.ramp_per_s.unwrap_or(1e18), 1);
+        let ramp = Pacing::Constant { rate_per_s: plan.ramp_per_s.unwrap_or(1e18), burst: 1 };
         let lead_ns = if plan.open_loop() { 0 } else { plan.lead_ns() };
         Dialer {
             start_ns: config.start_ns + lead_ns,

@@ -10,8 +10,8 @@ mod wait;
 
 use super::record::Record;
 use crate::io::Io;
+use crate::load::http_request::MessageTemplate;
 use crate::load::interval::Interval;
-use crate::load::outgoing::Outgoing;
 use crate::load::partition::Partition;
 use crate::load::plan::Plan;
 use crate::load::request_log::Logger;
@@ -25,7 +25,7 @@ use wire::units::nanoseconds;
 
 pub struct ShardConfig {
     pub plan: Arc<Plan>,
-    pub outgoing: Arc<Outgoing>,
+    pub message: Arc<MessageTemplate>,
     pub partition: Partition,
     pub start_ns: u64,
     /// Open loop: how long a request that is due may wait for others that are sent with it.
@@ -132,6 +132,5 @@ pub fn run<I: Io>(config: ShardConfig, mut io: I) -> io::Result<(Record, u64)> {
     shard.close_all(&mut io);
     shard.publish(now);
     let cpu_ns = thread_cpu_ns() - cpu_before;
-    let record = shard.into_record(cpu_ns, io.report());
-    Ok((record, stopped_ns.unwrap_or(now)))
+    Ok((shard.into_record(cpu_ns, &mut io), stopped_ns.unwrap_or(now)))
 }

@@ -142,7 +142,7 @@ impl Recorder {
 
     /// `target`: that of the request, where it concerns one.
     pub fn error(&mut self, now_ns: u64, kind: ErrorKind, target: Option<usize>) {
-        self.note(target, |replies| replies.errors[kind as usize] += 1);
+        self.note(target, |replies| replies.errors.add(kind, 1));
         self.interval.errors += 1;
         self.record.second(now_ns - self.start_ns).errors += 1;
     }
@@ -219,7 +219,7 @@ impl Recorder {
         }
     }
 
-    /// A request waited for a connection until its client had no patience any more.
+    /// A request was due, and waited for a connection until its client hung up or the load ended.
     pub fn never_sent(&mut self, at_ns: u64) {
         self.intended(at_ns);
         self.record.unsent += 1;
@@ -274,7 +274,7 @@ impl Recorder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::outgoing::Outgoing;
+    use crate::load::http_request::MessageTemplate;
     use crate::load::plan::Plan;
 
     fn recorder(progress: &str, targets: usize) -> Recorder {
@@ -284,7 +284,7 @@ mod tests {
         );
         let plan: Arc<Plan> = Arc::new(serde_json::from_str(&plan).unwrap());
         let config = ShardConfig {
-            outgoing: Arc::new(Outgoing::new(&plan).unwrap()),
+            message: Arc::new(MessageTemplate::new(&plan).unwrap()),
             partition: plan.partition(0),
             start_ns: 1000,
             slack_ns: 0,

@@ -1,7 +1,7 @@
 //! The user of the back-end, on behalf of the load: what arrives goes through the layers to the load, and what that
 //! answers back through them.
 
-use super::link::{recycled, ConnectionIndex, Links, Sender, Session};
+use super::link::{recycled, ConnectionIndex, Links, Session};
 use super::websocket::WebSocket;
 use super::Fault;
 use crate::io::{Arrival, Ending, Handler, Next, ReplyPart, Slot};
@@ -68,7 +68,7 @@ impl<H: Handler> LayeredHandler<'_, H> {
         Ok(())
     }
 
-    /// The end of the handshake of TLS, and decrypted bytes, to the session.
+    /// Gives decrypted bytes to the session, which begins with the end of the handshake of TLS.
     fn hand_over(
         &mut self,
         number: ConnectionIndex,
@@ -81,37 +81,40 @@ impl<H: Handler> LayeredHandler<'_, H> {
             return Ok(());
         }
         let slot = link.opener;
-        match std::mem::take(&mut link.session) {
-            Session::None => {
-                self.begin(number, slot, out)?;
-                match plain.is_empty() {
-                    true => Ok(()),
-                    false => self.hand_over(number, plain, arrival, out),
-                }
-            }
-            Session::Bytes => {
-                link.session = Session::Bytes;
-                if plain.is_empty() {
-                    return Ok(());
-                }
-                let next = self.handler.received(slot, ReplyPart::Bytes(plain), arrival);
-                self.follow(Sender::Bytes, slot, next, out)
-            }
-            Session::WebSocket(mut session) => {
-                let done = self.messages(slot, &mut session, plain, arrival, out);
-                let link = self.links.get(number).ok_or(End::Closed)?;
-                link.session = Session::WebSocket(session);
-                done
-            }
-            Session::Http2(mut session) => {
-                let fed = session.feed(plain);
-                let done = self.streams(number, &mut session, arrival, out);
-                let link = self.links.get(number).ok_or(End::Closed)?;
-                link.session = Session::Http2(session);
-                done?;
-                Ok(fed?)
+        if let Session::None = link.session {
+            self.begin(number, slot, out)?;
+            if plain.is_empty() {
+                return Ok(());
             }
         }
+        self.with_session(number, |above, session| match session {
+            Session::Bytes if !plain.is_empty() => {
+                let next = above.handler.received(slot, ReplyPart::Bytes(plain), arrival);
+                above.follow(session, slot, next, out)
+            }
+            Session::None | Session::Bytes => Ok(()),
+            Session::WebSocket(websocket) => above.messages(slot, websocket, plain, arrival, out),
+            Session::Http2(http2) => {
+                let fed = http2.feed(plain);
+                above.streams(number, http2, arrival, out)?;
+                Ok(fed?)
+            }
+        })
+    }
+
+    /// Does something with the session of a connection, which is not in its link meanwhile.
+    pub fn with_session(
+        &mut self,
+        number: ConnectionIndex,
+        act: impl FnOnce(&mut Self, &mut Session) -> Result<(), End>,
+    ) -> Result<(), End> {
+        let link = self.links.get(number).ok_or(End::Closed)?;
+        let mut session = std::mem::take(&mut link.session);
+        let done = act(self, &mut session);
+        if let Some(link) = self.links.get(number) {
+            link.session = session;
+        }
+        done
     }
 
     /// Begins the session of a connection that is ready for it.
@@ -131,57 +134,45 @@ impl<H: Handler> LayeredHandler<'_, H> {
         link.session = Session::Bytes;
         link.is_open = true;
         let next = self.handler.connected(slot);
-        self.follow(Sender::Bytes, slot, next, out)
+        self.follow(&mut Session::Bytes, slot, next, out)
     }
 
-    /// A slot joins a connection that is open.
-    pub fn join(&mut self, sender: Sender<'_>, slot: Slot, out: &mut Vec<u8>) -> Result<(), End> {
-        let (number, lane) = (self.links.number(slot), self.links.lane(slot));
-        let link = self.links.get(number).ok_or(End::Closed)?;
-        link.attached[lane] = true;
-        let is_counted = link.owner.is_none();
-        if is_counted {
-            link.owner = Some(slot);
-        }
-        let next = self.handler.joined(slot, is_counted);
-        self.follow(sender, slot, next, out)
-    }
-
-    /// What the load does next on a slot: the one way of its requests, whose bytes are appended or go to a stream.
+    /// Does what the load wants next on a slot.
     pub fn follow(
         &mut self,
-        sender: Sender<'_>,
+        session: &mut Session,
         slot: Slot,
         next: Next,
         out: &mut Vec<u8>,
     ) -> Result<(), End> {
-        let number = self.links.number(slot);
-        let is_sent = match (next, sender) {
-            (Next::Wait, _) => return Ok(()),
-            (Next::Close, Sender::Http2(session)) => {
-                session.cancel(self.links.lane(slot));
-                self.links.detach(slot);
-                return Ok(());
-            }
-            (Next::Close, _) => return Err(End::Closed),
-            (Next::Send(bytes), Sender::Http2(session)) => {
-                let request = self.links.requests.prepare(&bytes)?;
-                if !session.send(self.links.lane(slot), request) {
-                    self.links.get(number).ok_or(End::Closed)?.held.push(slot);
-                }
-                // `streams` asks for those that are begun.
-                false
-            }
-            (Next::Send(bytes), Sender::WebSocket(session)) => session.send(&bytes, out),
-            (Next::Send(bytes), Sender::Bytes) => {
-                out.extend_from_slice(&bytes);
+        match session {
+            Session::None => Ok(()),
+            Session::Bytes => self.follow_bytes(slot, next, |bytes| {
+                out.extend_from_slice(bytes);
                 true
-            }
-        };
-        if is_sent {
-            self.links.get(number).ok_or(End::Closed)?.sends.push(slot);
+            }),
+            Session::WebSocket(session) => self.follow_bytes(slot, next, |bytes| session.send(bytes, out)),
+            Session::Http2(session) => self.follow_stream(session, slot, next),
         }
-        Ok(())
+    }
+
+    /// The same on a connection with one request at a time. `send` appends its bytes, and returns whether it did.
+    pub fn follow_bytes(
+        &mut self,
+        slot: Slot,
+        next: Next,
+        send: impl FnOnce(&[u8]) -> bool,
+    ) -> Result<(), End> {
+        match next {
+            Next::Wait => Ok(()),
+            Next::Close => Err(End::Closed),
+            Next::Send(bytes) => {
+                if send(&bytes) {
+                    self.links.get(slot).ok_or(End::Closed)?.sends.push(slot);
+                }
+                Ok(())
+            }
+        }
     }
 
     /// A connection has ended: its slots are told, and those that waited for it.
@@ -201,10 +192,9 @@ impl<H: Handler> LayeredHandler<'_, H> {
         }
     }
 
-    fn fail(&mut self, number: ConnectionIndex, fault: &Fault) -> Next {
+    fn fail(&mut self, number: ConnectionIndex, fault: &Fault) {
         self.links.note_fault(fault);
         self.end_all(number, Ending::Failed(fault.kind), Ending::ConnectionFailed);
-        Next::Close
     }
 
     /// Does something with a connection, and sends what the load answers.
@@ -216,22 +206,15 @@ impl<H: Handler> LayeredHandler<'_, H> {
     ) -> Next {
         let mut out = std::mem::take(&mut self.links.out);
         out.clear();
-        let done = act(self, &mut out);
-        let next = self.encrypt(number, done, &out);
+        let sealed = act(self, &mut out).and_then(|()| Ok(self.links.seal(number, &out)?));
         self.links.out = recycled(out);
-        next
-    }
-
-    fn encrypt(&mut self, number: ConnectionIndex, done: Result<(), End>, out: &[u8]) -> Next {
-        let encrypted = match done {
-            Ok(()) => self.links.seal(number, out),
-            Err(End::Fault(fault)) => Err(fault),
-            Err(End::Closed) => {
-                self.links.take(number);
-                return Next::Close;
+        sealed.unwrap_or_else(|end| {
+            match end {
+                End::Fault(fault) => self.fail(number, &fault),
+                End::Closed => drop(self.links.take(number)),
             }
-        };
-        encrypted.unwrap_or_else(|fault| self.fail(number, &fault))
+            Next::Close
+        })
     }
 }
 

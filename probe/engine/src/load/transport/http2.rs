@@ -139,19 +139,9 @@ enum Reply {
     Over,
 }
 
-/// How far a request had been sent when its reply was complete.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Upload {
-    Finished,
-    Unfinished,
-}
-
 impl Exchange {
     fn end(&self) -> Arrived {
-        Arrived::End(match self.rest.is_empty() {
-            true => Upload::Finished,
-            false => Upload::Unfinished,
-        })
+        Arrived::End { is_early: !self.rest.is_empty() }
     }
 
     /// Sends as much of the body as the server has room for; the task of the context is woken when it has more.
@@ -180,7 +170,10 @@ pub enum Arrived {
     /// The status; of a gRPC reply that failed at its end once more, with that of the call.
     Head(u16),
     Body(Bytes),
-    End(Upload),
+    /// The reply is complete; `is_early`: before all of the request was sent.
+    End {
+        is_early: bool,
+    },
     /// The server declares that it has not begun to process the request: it may be sent again.
     Refused,
     Failed(Fault),
@@ -199,7 +192,7 @@ pub struct Http2 {
     waiting: VecDeque<(Lane, Http2Request)>,
     opening: Option<Lane>,
     /// Requests that go to the server with the next output.
-    begun: Vec<Lane>,
+    pub begun: Vec<Lane>,
     lanes_to_poll: Vec<Lane>,
     window_bytes: u64,
     /// How many replies came exactly as far as the first window, and then further: the server waited for more.
@@ -209,7 +202,8 @@ pub struct Http2 {
     /// Lanes whose requests the server has not processed, in the order in which they were to be sent: on the next
     /// connection those that have waited for longest go first.
     turned_away: BTreeMap<u64, Lane>,
-    is_leaving: bool,
+    /// The server takes no more requests on this connection.
+    pub is_leaving: bool,
     /// Whether the server has sent anything.
     has_read: bool,
     /// The connection has ended in good order.
@@ -319,19 +313,9 @@ impl Http2 {
         !is_waiting && self.opening != Some(lane)
     }
 
-    /// Whether the server takes no more requests on this connection.
-    pub fn is_leaving(&self) -> bool {
-        self.is_leaving
-    }
-
     /// How many streams the server allows.
     pub fn limit(&self) -> usize {
         self.connection.max_concurrent_send_streams()
-    }
-
-    /// The lanes whose requests go to the server with the next output.
-    pub fn take_begun(&mut self) -> Vec<Lane> {
-        std::mem::take(&mut self.begun)
     }
 
     fn send_waiting(&mut self) {

@@ -5,9 +5,10 @@ use super::tls::{TlsConfig, TlsSession};
 use super::tunnel::{self, Tunnel};
 use super::websocket::{WebSocket, WebSocketPlan};
 use super::Fault;
-use crate::io::{LayerReport, Next, Slot};
+use crate::io::{Next, Slot};
 use crate::load::partition::Partition;
 use crate::load::plan::{Http2Plan, Plan};
+use crate::load::record::{LayerRecord, Record};
 use crate::load::shard::ShardConfig;
 use std::ops::Range;
 use std::sync::Arc;
@@ -46,20 +47,13 @@ pub type Lane = usize;
 /// What speaks on a connection.
 #[derive(Default)]
 pub enum Session {
-    /// TLS is not ready yet, or the session is at work.
+    /// TLS is not ready yet, or `with_session` has the session.
     #[default]
     None,
     /// Bytes, which the load itself decodes.
     Bytes,
     WebSocket(Box<WebSocket>),
     Http2(Box<Http2>),
-}
-
-/// Who takes the requests of a connection.
-pub enum Sender<'a> {
-    Bytes,
-    WebSocket(&'a mut WebSocket),
-    Http2(&'a mut Http2),
 }
 
 impl Link {
@@ -71,18 +65,6 @@ impl Link {
     /// With TLS: whether the peer has ended what it sends, whatever its socket does.
     pub fn has_ended(&self) -> Option<bool> {
         self.tls.as_ref().map(|tls| tls.has_ended())
-    }
-}
-
-impl Session {
-    /// None before the session has begun.
-    pub fn sender(&mut self) -> Option<Sender<'_>> {
-        match self {
-            Session::None => None,
-            Session::Bytes => Some(Sender::Bytes),
-            Session::WebSocket(session) => Some(Sender::WebSocket(session)),
-            Session::Http2(session) => Some(Sender::Http2(session)),
-        }
     }
 }
 
@@ -131,7 +113,7 @@ pub struct Links {
     pub out: Vec<u8>,
     wire: Vec<u8>,
     partition: Partition,
-    pub report: LayerReport,
+    pub report: LayerRecord,
     pub bytes_in: u64,
     bytes_out: u64,
 }
@@ -148,7 +130,7 @@ impl Links {
             out: Vec::new(),
             wire: Vec::new(),
             partition: config.partition,
-            report: LayerReport::default(),
+            report: LayerRecord::default(),
             bytes_in: 0,
             bytes_out: 0,
         }
@@ -238,11 +220,6 @@ impl Links {
         encrypted
     }
 
-    /// Notes how many streams the server allows.
-    pub fn note_streams(&mut self, limit: usize) {
-        self.report.stream_limit = limit as u64;
-    }
-
     /// Notes what was wrong with the first connection that failed.
     pub fn note_fault(&mut self, fault: &Fault) {
         if self.report.fault.is_empty() {
@@ -262,7 +239,9 @@ impl Links {
         }
     }
 
-    pub fn report(&mut self) -> LayerReport {
-        LayerReport { bytes: Some((self.bytes_in, self.bytes_out)), ..std::mem::take(&mut self.report) }
+    /// Adds what layers counted to the record of a load; its bytes are then those of the sockets.
+    pub fn report(&mut self, record: &mut Record) {
+        record.layers = std::mem::take(&mut self.report);
+        (record.bytes_in, record.bytes_out) = (self.bytes_in, self.bytes_out);
     }
 }

@@ -8,13 +8,13 @@ pub mod tls;
 pub mod tunnel;
 pub mod websocket;
 
-use crate::io::{Arrival, Ending, Handler, Io, LayerReport, Next, Slot, Wait};
+use crate::io::{Arrival, Ending, Handler, Io, Next, Slot, Wait};
 use crate::load::error::ErrorKind;
 use crate::load::record::Record;
 use crate::load::shard::{self, ShardConfig};
 use handler::{End, LayeredHandler};
 pub use link::Layers;
-use link::{Links, Sender, Session};
+use link::{Links, Session};
 use rustix::fd::OwnedFd;
 use rustix::net::SocketAddrAny;
 use std::io;
@@ -62,8 +62,11 @@ impl<I: Io> Layered<I> {
             let number = self.links.number(slot);
             match self.links.get(number).map(|link| &link.session) {
                 None => handler.ended(slot, Ending::ConnectionFailed),
-                Some(Session::Http2(session)) if !session.is_leaving() => {
-                    self.with_session(number, handler, |above, sender, out| above.join(sender, slot, out));
+                Some(Session::Http2(session)) if !session.is_leaving => {
+                    self.with_session(number, handler, |above, session, _| match session {
+                        Session::Http2(session) => above.join(session, slot),
+                        _ => Ok(()),
+                    });
                 }
                 Some(_) => self.links.waiting.push(slot),
             }
@@ -84,24 +87,18 @@ impl<I: Io> Layered<I> {
         &mut self,
         number: usize,
         handler: &mut H,
-        act: impl FnOnce(&mut LayeredHandler<'_, H>, Sender<'_>, &mut Vec<u8>) -> Result<(), End>,
+        act: impl FnOnce(&mut LayeredHandler<'_, H>, &mut Session, &mut Vec<u8>) -> Result<(), End>,
     ) {
         let links = &mut self.links;
         let mut above = LayeredHandler { links, handler };
         let next = above.flush_after(number, |above, out| {
-            let link = above.links.get(number).ok_or(End::Closed)?;
-            let mut session = std::mem::take(&mut link.session);
-            let mut done = match session.sender() {
-                Some(sender) => act(above, sender, out),
-                None => Ok(()),
-            };
-            if let (Ok(()), Session::Http2(session)) = (&done, &mut session) {
-                done = above.streams(number, session, Arrival::default(), out);
-            }
-            if let Some(link) = above.links.get(number) {
-                link.session = session;
-            }
-            done
+            above.with_session(number, |above, session| {
+                act(above, session, out)?;
+                match session {
+                    Session::Http2(session) => above.streams(number, session, Arrival::default(), out),
+                    _ => Ok(()),
+                }
+            })
         });
         match next {
             Next::Wait => {}
@@ -141,8 +138,8 @@ impl<I: Io> Io for Layered<I> {
     fn send(&mut self, slot: Slot, bytes: Rc<[u8]>, handler: &mut impl Handler) {
         let number = self.links.number(slot);
         if self.links.get(number).is_some() {
-            self.with_session(number, handler, |above, sender, out| {
-                above.follow(sender, slot, Next::Send(bytes), out)
+            self.with_session(number, handler, |above, session, out| {
+                above.follow(session, slot, Next::Send(bytes), out)
             });
         }
     }
@@ -188,7 +185,7 @@ impl<I: Io> Io for Layered<I> {
         self.io.turn(wait, &mut LayeredHandler { links, handler })
     }
 
-    fn report(&mut self) -> LayerReport {
-        self.links.report()
+    fn report(&mut self, record: &mut Record) {
+        self.links.report(record);
     }
 }

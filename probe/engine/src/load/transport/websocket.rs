@@ -3,11 +3,10 @@
 mod upgrade;
 
 use super::handler::{End, LayeredHandler};
-use super::link::Sender;
 use super::Fault;
 use crate::io::{Arrival, Ending, Handler, Next, ReplyPart, Slot};
 use crate::load::error::ErrorKind;
-use crate::load::outgoing::Outgoing;
+use crate::load::http_request::MessageTemplate;
 use crate::load::plan::Plan;
 use crate::load::text::MAX_MESSAGE_BYTES;
 pub use upgrade::Upgrade;
@@ -24,7 +23,7 @@ const MAX_CONTROL_BYTES: usize = 125;
 
 /// What all connections of a load have in common.
 pub struct WebSocketPlan {
-    handshake: Outgoing,
+    handshake: MessageTemplate,
     /// Nothing is sent after the handshake.
     listens: bool,
 }
@@ -33,7 +32,7 @@ impl WebSocketPlan {
     /// None: the load is of another protocol.
     pub fn new(plan: &Plan) -> Result<Option<WebSocketPlan>, String> {
         let listens = plan.line.is_none();
-        let handshake = Outgoing::handshake(plan)?;
+        let handshake = MessageTemplate::handshake(plan)?;
         Ok(handshake.map(|handshake| WebSocketPlan { handshake, listens }))
     }
 }
@@ -60,7 +59,7 @@ impl WebSocket {
     /// Begins the handshake of connection `id`; its bytes are appended to `out`.
     pub fn begin(plan: &WebSocketPlan, id: u64, out: &mut Vec<u8>) -> WebSocket {
         let mut upgrade = Upgrade::new(fastrand::u128(..).to_ne_bytes());
-        out.extend_from_slice(&upgrade.request(&plan.handshake.compose(0, id, id)));
+        out.extend_from_slice(&upgrade.request(&plan.handshake.bytes(0, id, id)));
         WebSocket {
             upgrade: Some(upgrade),
             listens: plan.listens,
@@ -127,7 +126,7 @@ impl WebSocket {
 }
 
 impl<H: Handler> LayeredHandler<'_, H> {
-    /// Bytes of a WebSocket: its handshake, or messages. The session is not in its link meanwhile.
+    /// Takes bytes of a WebSocket: its handshake, or messages.
     pub fn messages(
         &mut self,
         slot: Slot,
@@ -145,7 +144,7 @@ impl<H: Handler> LayeredHandler<'_, H> {
             next = self.handler.connected(slot);
         }
         loop {
-            self.follow(Sender::WebSocket(session), slot, next, out)?;
+            self.follow_bytes(slot, next, |bytes| session.send(bytes, out))?;
             next = match session.next(out)? {
                 None => return Ok(()),
                 Some(Incoming::Message(bytes)) => {

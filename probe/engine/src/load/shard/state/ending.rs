@@ -17,7 +17,7 @@ impl Shard {
             return true;
         }
         let record = &self.recorder.record;
-        let never_connected = record.opened == 0 && record.errors_total() > 0;
+        let never_connected = record.opened == 0 && record.replies.errors.total() > 0;
         let waited = now > self.config.start_ns + self.timeout_ns;
         if never_connected && (waited || self.is_hopeless()) {
             return true;
@@ -40,23 +40,21 @@ impl Shard {
     /// certificate is accepted. Connections take addresses in turn: where there are several, each connection must have
     /// failed before that is known.
     fn is_hopeless(&self) -> bool {
-        let record = &self.recorder.record;
-        let refused = [
+        let errors = &self.recorder.record.replies.errors;
+        let hopeless = [
             ErrorKind::ConnectRefused,
             ErrorKind::Certificate,
             ErrorKind::ClientCertificate,
             ErrorKind::NoHttp2,
             ErrorKind::Proxy,
             ErrorKind::Tls,
-        ]
-        .map(|kind| record.replies.errors[kind as usize])
-        .into_iter()
-        .sum::<u64>();
+        ];
+        let refused: u64 = hopeless.iter().map(|&kind| errors.of(kind)).sum();
         let enough = match self.config.plan.addresses.len() {
             0 | 1 => 1,
             _ => (self.connections.len() / self.config.plan.lanes()) as u64,
         };
-        refused >= enough && refused == record.errors_total()
+        refused >= enough && refused == errors.total()
     }
 
     /// Sends no more requests; returns when the load ended. `busy_ns`: CPU time without busy-polling.
@@ -86,7 +84,6 @@ impl Shard {
         for slot in in_flight {
             self.log_end(slot, now, "unfinished");
         }
-        let start_ns = self.config.start_ns;
         let record = &mut self.recorder.record;
         for connection in &mut self.connections {
             let is_sent = connection.stage.busy().is_some();
@@ -114,13 +111,8 @@ impl Shard {
         }
         // After an interrupt, requests whose instant has not come were not due.
         while let Some(intended) = self.arrivals.take_intended(end_ns.saturating_sub(1)) {
-            for line in record.timelines() {
-                line.due(intended - start_ns);
-            }
-            record.intended += 1;
-            record.unsent += 1;
-            record.replies.unfinished += 1;
-            record.replies.latency.add(end_ns - intended);
+            self.recorder.never_sent(intended);
+            self.recorder.record.replies.latency.add(end_ns - intended);
         }
     }
 

@@ -7,12 +7,12 @@ mod faults;
 mod opening;
 
 use crate::io::stamp::Stamping;
-use crate::io::{Io, LayerReport, Next, Slot, Wait};
+use crate::io::{Io, Next, Slot, Wait};
 use crate::load::decoder::Decoder;
 use crate::load::error::ErrorKind;
 use crate::load::outgoing::Encoder;
 use crate::load::record::Record;
-use crate::load::request_log::{name, Line};
+use crate::load::request_log::Line;
 use crate::load::shard::arrivals::Arrivals;
 use crate::load::shard::connection::{Busy, Connection, Stage};
 use crate::load::shard::dialer::Dialer;
@@ -76,7 +76,7 @@ impl Shard {
     pub fn new(config: ShardConfig) -> io::Result<Shard> {
         let plan = &config.plan;
         let count = config.slots();
-        let encoder = Encoder::new(plan, &config.outgoing)?;
+        let encoder = Encoder::new(plan, &config.message)?;
         let decoder = Decoder::new(plan);
         let arrivals = Arrivals::new(&config);
         let recorder = Recorder::new(&config, encoder.targets());
@@ -119,19 +119,13 @@ impl Shard {
         self.connections.len()
     }
 
-    pub fn into_record(self, cpu_ns: u64, layer: LayerReport) -> Record {
+    pub fn into_record<I: Io>(self, cpu_ns: u64, io: &mut I) -> Record {
         let mut record = self.recorder.finish();
         record.bodies = self.decoder.take_bodies();
         record.cpu_ns = cpu_ns;
-        (record.security, record.fault) = (layer.security, layer.fault);
-        if record.fault.is_empty() {
-            record.fault = self.dialer.failure();
-        }
-        record.stream_limit = layer.stream_limit;
-        record.window_waits = layer.window_waits;
-        record.resumed = layer.resumed;
-        if let Some(bytes) = layer.bytes {
-            (record.bytes_in, record.bytes_out) = bytes;
+        io.report(&mut record);
+        if record.layers.fault.is_empty() {
+            record.layers.fault = self.dialer.failure();
         }
         record
     }
@@ -347,7 +341,11 @@ impl Shard {
                 Ok(()) | Err(ErrorKind::Status | ErrorKind::Content) => self.recorder.last_status(),
                 Err(_) => 0,
             };
-            log.add(Line { status, error: result.err().map(name), ..line(&self.connections[slot], end_ns) });
+            log.add(Line {
+                status,
+                error: result.err().map(ErrorKind::name),
+                ..line(&self.connections[slot], end_ns)
+            });
         }
     }
 
@@ -373,7 +371,7 @@ impl Shard {
         if kind == ErrorKind::Timeout {
             self.decoder.note_endless(&self.connections[slot].reply);
         }
-        self.log_end(slot, now, name(kind));
+        self.log_end(slot, now, kind.name());
         self.note_wrong(slot);
         self.abandon_reply(slot, now);
         self.last_event_ns = now;

@@ -4,7 +4,7 @@
 use super::Shard;
 use crate::io::{Io, Slot};
 use crate::load::error::ErrorKind;
-use crate::load::request_log::{name, Line};
+use crate::load::request_log::Line;
 use crate::load::shard::connection::Stage;
 use crate::load::shard::dialer::Dial;
 use std::io;
@@ -112,7 +112,7 @@ impl Shard {
             log.add(Line {
                 intended_ns: connection.pending_ns.unwrap_or(0),
                 end_ns: now,
-                error: Some(name(kind)),
+                error: Some(kind.name()),
                 ..Line::default()
             });
         }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::io::{test_doubles::FakeIo, Arrival, Ending, Handler, ReplyPart};
-use crate::load::outgoing::Outgoing;
+use crate::load::http_request::MessageTemplate;
 use crate::load::plan::Plan;
 use std::sync::Arc;
 use wire::clock::{now_ns, sleep_until};
@@ -30,7 +30,7 @@ fn idle(changes: &str) -> (Shard, u64) {
     let plan: Arc<Plan> = Arc::new(serde_json::from_value(plan).unwrap());
     let start_ns = now_ns();
     let shard = Shard::new(ShardConfig {
-        outgoing: Arc::new(Outgoing::new(&plan).unwrap()),
+        message: Arc::new(MessageTemplate::new(&plan).unwrap()),
         partition: plan.partition(0),
         start_ns,
         slack_ns: 0,
@@ -307,7 +307,7 @@ fn a_request_that_was_not_sent_is_as_old_as_the_load() {
 /// A request whose connect or handshake times out has waited as long as any other that times out.
 #[test]
 fn a_connect_that_times_out_is_a_latency() {
-    let count = |shard: &Shard, kind: ErrorKind| shard.recorder.record.replies.errors[kind as usize];
+    let count = |shard: &Shard, kind: ErrorKind| shard.recorder.record.replies.errors.of(kind);
     for pacing in [r#"{"kind": "constant", "rate_per_s": 0.1}"#, r#"{"kind": "closed"}"#] {
         for (shakes_hands, kind) in [(false, ErrorKind::ConnectTimeout), (true, ErrorKind::HandshakeTimeout)]
         {
@@ -356,7 +356,7 @@ fn a_request_is_refused_so_often_at_most() {
     let (mut shard, _) = shard(r#"{"kind": "closed"}"#);
     let mut io = FakeIo::default();
     for refusal in 1..=12 {
-        assert_eq!(shard.recorder.record.errors_total(), 0, "{refusal}");
+        assert_eq!(shard.recorder.record.replies.errors.total(), 0, "{refusal}");
         assert!(shard.connections[0].stage.busy().is_some());
         shard.sending(0, now_ns());
         shard.refused(0, now_ns());
@@ -366,7 +366,7 @@ fn a_request_is_refused_so_often_at_most() {
         }
     }
     let errors = &shard.recorder.record.replies.errors;
-    assert_eq!(errors[ErrorKind::GoAway as usize], 1);
+    assert_eq!(errors.of(ErrorKind::GoAway), 1);
 }
 
 /// A request after one that was refused and then lost was not sent before: it counts as intended.

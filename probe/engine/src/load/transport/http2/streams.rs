@@ -1,11 +1,11 @@
 //! The streams of a connection, and the slots of the load.
 
-use super::{Arrived, Http2, Upload};
+use super::{Arrived, Http2};
 use crate::io::{Arrival, Ending, Handler, Next, ReplyPart, Slot};
 use crate::load::error::ErrorKind;
 use crate::load::plan::Http2Plan;
 use crate::load::transport::handler::{End, LayeredHandler};
-use crate::load::transport::link::{ConnectionIndex, Sender, Session};
+use crate::load::transport::link::{ConnectionIndex, Session};
 use crate::load::transport::Fault;
 
 impl<H: Handler> LayeredHandler<'_, H> {
@@ -29,16 +29,48 @@ impl<H: Handler> LayeredHandler<'_, H> {
         link.attached[lane] = true;
         link.owner = Some(slot);
         let next = self.handler.connected(slot);
-        self.follow(Sender::Http2(&mut session), slot, next, out)?;
+        self.follow_stream(&mut session, slot, next)?;
         for slot in self.links.take_waiting(number) {
-            self.join(Sender::Http2(&mut session), slot, out)?;
+            self.join(&mut session, slot)?;
         }
         let done = self.streams(number, &mut session, Arrival::default(), out);
         self.links.get(number).ok_or(End::Closed)?.session = Session::Http2(Box::new(session));
         done
     }
 
-    /// What has arrived on streams, to the load. The session is not in its link meanwhile.
+    /// A slot joins a connection that is open.
+    pub fn join(&mut self, session: &mut Http2, slot: Slot) -> Result<(), End> {
+        let (number, lane) = (self.links.number(slot), self.links.lane(slot));
+        let link = self.links.get(number).ok_or(End::Closed)?;
+        link.attached[lane] = true;
+        let is_counted = link.owner.is_none();
+        if is_counted {
+            link.owner = Some(slot);
+        }
+        let next = self.handler.joined(slot, is_counted);
+        self.follow_stream(session, slot, next)
+    }
+
+    /// Does what the load wants next on a stream. `streams` notes the requests that have begun.
+    pub fn follow_stream(&mut self, session: &mut Http2, slot: Slot, next: Next) -> Result<(), End> {
+        let (number, lane) = (self.links.number(slot), self.links.lane(slot));
+        match next {
+            Next::Wait => {}
+            Next::Close => {
+                session.cancel(lane);
+                self.links.detach(slot);
+            }
+            Next::Send(bytes) => {
+                let request = self.links.requests.prepare(&bytes)?;
+                if !session.send(lane, request) {
+                    self.links.get(number).ok_or(End::Closed)?.held.push(slot);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands what has arrived on streams to the load.
     pub fn streams(
         &mut self,
         number: ConnectionIndex,
@@ -58,8 +90,7 @@ impl<H: Handler> LayeredHandler<'_, H> {
             let next = match arrived {
                 Arrived::Head(status) => self.handler.received(slot, ReplyPart::Head(status), arrival),
                 Arrived::Body(bytes) => self.handler.received(slot, ReplyPart::Body(&bytes), arrival),
-                Arrived::End(upload) => {
-                    let is_early = upload == Upload::Unfinished;
+                Arrived::End { is_early } => {
                     let arrival = Arrival { is_early, ..arrival };
                     self.handler.received(slot, ReplyPart::End, arrival)
                 }
@@ -75,17 +106,17 @@ impl<H: Handler> LayeredHandler<'_, H> {
                     Next::Wait
                 }
             };
-            self.follow(Sender::Http2(session), slot, next, out)?;
+            self.follow_stream(session, slot, next)?;
             let again = session.poll();
             polled = polled.and(again);
         }
-        for lane in session.take_begun() {
+        for lane in std::mem::take(&mut session.begun) {
             let slot = first + lane;
             let link = self.links.get(number).ok_or(End::Closed)?;
             link.sends.push(slot);
             if let Some(place) = link.held.iter().position(|held| *held == slot) {
                 link.held.swap_remove(place);
-                self.links.note_streams(session.limit());
+                self.links.report.stream_limit = session.limit() as u64;
                 self.handler.released(slot, arrival.stamp_ns);
             }
         }
