@@ -182,7 +182,7 @@ impl LoadRunner {
         self.finished.push(FinishedLoad { step, load, plan, begin_ns, end_ns, outcome, started });
     }
 
-    /// The next step that is taken: of a warm-up no more, once the server does not get faster.
+    /// The next step. Leaves out the rest of a warm-up once the server stops getting faster.
     fn following(&self) -> usize {
         let is_left_out = |step: &LoadStep| step.while_faster.is_some_and(|share| self.is_settled(share));
         let later = &self.steps[self.step + 1..];
@@ -190,8 +190,8 @@ impl LoadRunner {
         self.step + 1 + taken.unwrap_or(later.len())
     }
 
-    /// Whether the best window of the later half of a warm-up is alike that of the earlier half, by at most this share:
-    /// in answers per second, and in the server's CPU time for each. A stall makes a half slower, which is not alike.
+    /// Whether a warm-up has settled: the best windows of its two halves differ by at most this share, in answers per
+    /// second and in the server's CPU time for each answer. A stall makes a half slower, so they differ.
     fn is_settled(&self, share: f64) -> bool {
         let steps = self.cpu_ns.iter().zip(self.cpu_ns.iter().skip(1));
         let costs = steps.filter_map(|((_, begin_ns), (step, end_ns))| {
@@ -219,7 +219,7 @@ impl LoadRunner {
     /// calls that came one after another in nearly all requests.
     fn check_calls(&self, ledger: &Ledger, upstreams: usize) -> Result<(), String> {
         let (mut sequential, mut total) = (0u64, 0u64);
-        // Once clients hang up, a gateway may be so busy with calls for nobody that those of a request are far apart.
+        // Once clients hang up, the gateway may be busy with calls for them, and set the calls of a request apart.
         let leaves = |step: &LoadStep| {
             let mut loads = step.loads.iter();
             loads.any(|load| load.plan.patience_s.is_some())

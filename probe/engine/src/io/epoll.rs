@@ -3,10 +3,10 @@
 
 use super::outbox::{Outbox, Queued};
 use super::stamp::{self, ClockOffset, Stamping};
-use super::timespec;
 use super::{Arrival, Ending, Handler, Io, Next, ReplyPart, Slot, Wait};
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, Event, EventData, EventFlags};
+use rustix::event::Timespec;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{self, RecvFlags, SocketAddrAny};
@@ -37,7 +37,7 @@ pub struct Epoll {
     events: Vec<Event>,
     buffer: Box<[u8]>,
     generation: u32,
-    /// Connections that may have more to read, of which no further edge tells: slot and generation.
+    /// Connections that may have more to read, though epoll reports no further edge: slot and generation.
     unread: Vec<(Slot, u32)>,
     stamping: Stamping,
     /// The clocks since the last wake-up, once a stamp was read.
@@ -156,7 +156,7 @@ impl Epoll {
         }
     }
 
-    /// The peer takes no more; what it has sent before, as an early refusal, is read first.
+    /// The peer takes no more bytes. First reads what it has sent, which may be an early refusal.
     fn end_read(&mut self, slot: Slot, reason: Ending, handler: &mut impl Handler) {
         let mut buffer = vec![0; BUFFER_BYTES];
         for _ in 0..MAX_READS {
@@ -264,7 +264,8 @@ impl Io for Epoll {
         };
         let mut events = std::mem::take(&mut self.events);
         events.clear();
-        let timeout = timespec(timeout);
+        let (s, ns) = (timeout / 1_000_000_000, timeout % 1_000_000_000);
+        let timeout = Timespec { tv_sec: s as i64, tv_nsec: ns as i64 };
         let waited = epoll::wait(&self.file, spare_capacity(&mut events), Some(&timeout));
         let now = now_ns();
         self.clocks = None;
@@ -273,7 +274,7 @@ impl Io for Epoll {
         for &event in &events {
             self.handle(event, &mut buffer, handler);
         }
-        // Their peer may have ended since: each is read until there is nothing.
+        // Their peers may have closed meanwhile, so each is read until nothing is left.
         for (slot, generation) in left {
             let entry = self.entries[slot].as_mut();
             if let Some(entry) = entry.filter(|entry| entry.generation == generation) {

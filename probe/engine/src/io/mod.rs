@@ -15,11 +15,6 @@ use std::io;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// A length of time as the kernel takes it.
-pub fn timespec(ns: u64) -> rustix::event::Timespec {
-    rustix::event::Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 }
-}
-
 /// The number of a connection, from 0. It stays the same when the connection is opened again.
 pub type Slot = usize;
 
@@ -68,28 +63,28 @@ pub enum Ending {
     SendFailed(i32),
     /// A layer found this wrong.
     Failed(ErrorKind),
-    /// The peer ended the connection, without the end of the layer above the socket.
+    /// The peer closed the socket without ending the TLS session.
     Cut,
-    /// The peer ended what the layer carries.
+    /// The peer closed the WebSocket session.
     Ended,
     /// The peer declares that it has not processed the request.
     Refused,
-    /// The connection that the slot was to join came to nothing.
+    /// The connection that the slot waited for failed.
     ConnectionFailed,
-    /// The connection that the slot was to join takes no more: another can be opened.
+    /// The connection that the slot waited for takes no more requests; the slot can open another.
     ConnectionDraining,
 }
 
-/// How a back-end waits for what happens; instants are of CLOCK_MONOTONIC.
+/// How a back-end waits for events; instants are of CLOCK_MONOTONIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// Not at all: hands over what has happened.
+    /// Does not wait: hands over pending events.
     No,
-    /// Until something happens, or until an instant.
+    /// Until an event, or until an instant.
     Event(u64),
     /// Until an instant, whatever happens meanwhile.
     Instant(u64),
-    /// The same, but what has happened can be handed over at a later turn, where that saves a system call.
+    /// Until an instant. Events may be handed over at a later turn if that saves a system call.
     Sleep(u64),
 }
 
@@ -99,7 +94,7 @@ pub trait Handler {
     fn received(&mut self, slot: Slot, part: ReplyPart<'_>, arrival: Arrival) -> Next;
     /// The bytes of a `Next::Send` or of `Io::send` go to the kernel now.
     fn sending(&mut self, slot: Slot, now_ns: u64);
-    /// A wait has ended; what had arrived meanwhile is handed over next.
+    /// A wait has ended; the back-end hands over next what arrived meanwhile.
     fn woken(&mut self, now_ns: u64);
     /// The connection is closed already, or another's by now.
     fn ended(&mut self, slot: Slot, ending: Ending);

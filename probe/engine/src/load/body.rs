@@ -5,7 +5,6 @@ use super::plan::Expect;
 use super::text::{latin1_bytes, latin1_text, MAX_MESSAGE_BYTES};
 use memchr::memmem;
 use regex_lite::Regex;
-use std::fmt;
 use wire::text::{quoted, quoted_bytes};
 use xxhash_rust::xxh3::Xxh3Default;
 
@@ -20,7 +19,7 @@ pub struct BodyCheck {
 }
 
 /// The state of the check of one body.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct BodyState {
     bytes: usize,
     differs: bool,
@@ -31,16 +30,7 @@ pub struct BodyState {
     /// The first bytes of a body that is not, or not yet, what it must be.
     seen: Vec<u8>,
     /// Of the first bodies of a shard.
-    digest: Option<Digest>,
-}
-
-#[derive(Default)]
-struct Digest(Box<Xxh3Default>);
-
-impl fmt::Debug for Digest {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Digest")
-    }
+    digest: Option<Box<Xxh3Default>>,
 }
 
 /// What a body begins with that gzip has compressed (RFC 1952, section 2.3.1).
@@ -56,13 +46,13 @@ impl BodyState {
         self.contains = false;
         self.tail.clear();
         self.seen.clear();
-        self.digest = is_sampled.then(Digest::default);
+        self.digest = is_sampled.then(Box::default);
     }
 
     /// Length and hash, if the load needs them.
     pub fn digest(&self) -> Option<(u64, u64)> {
         let digest = self.digest.as_ref()?;
-        Some((self.bytes as u64, digest.0.digest()))
+        Some((self.bytes as u64, digest.digest()))
     }
 
     /// The number of bytes so far.
@@ -119,7 +109,7 @@ impl BodyCheck {
         }
         state.bytes += bytes.len();
         if let Some(digest) = &mut state.digest {
-            digest.0.update(bytes);
+            digest.update(bytes);
         }
         if self.matches.is_some() {
             let room = MAX_MESSAGE_BYTES.saturating_sub(state.tail.len());

@@ -39,7 +39,7 @@ pub struct Decoder {
 const SAMPLED_BODIES: usize = 16;
 
 /// The state of one reply.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub enum ReplyState {
     #[default]
     Idle,
@@ -51,7 +51,6 @@ pub enum ReplyState {
 }
 
 /// A stream so far.
-#[derive(Debug)]
 pub struct Stream {
     response: ResponseParser,
     splitter: Splitter,
@@ -101,7 +100,7 @@ impl Decoder {
         self.first_wrong.get().map(String::as_str)
     }
 
-    /// Notes why a reply that is given up had no end, where that is its own fault.
+    /// Notes why a reply that timed out had no end, if its head is to blame.
     pub fn note_endless(&self, reply: &ReplyState) {
         if matches!(reply, ReplyState::Http(response, _) if response.at_eof().is_some()) {
             let why = "a response without Content-Length, and the connection that would end it stays open";
@@ -171,7 +170,7 @@ impl Decoder {
         }
     }
 
-    /// How far a reply has come; what has no head is final at once.
+    /// How much of a reply has arrived; a reply without a head is final at once.
     pub fn beginning(&self, reply: &ReplyState) -> HeadProgress {
         match reply {
             ReplyState::Http(response, _) => response.beginning(),
@@ -287,7 +286,7 @@ impl Decoder {
             Ok(Read::Done(done, rest)) => (done, rest),
         };
         on_event(ReplyEvent::Status(done.status));
-        // What most servers say of a failure comes in one piece; nothing is kept of the others.
+        // Most servers describe a failure in one piece; later pieces are not kept.
         if had_bytes == 0 && check.check_status(Some(done.status)).is_err() {
             body.show(first.unwrap_or_default());
         }

@@ -232,7 +232,7 @@ fn prepare_thread(cpus: &[usize], number: usize) -> io::Result<()> {
     }
 }
 
-/// How late sleeps end here as a rule, on a thread that sleeps as those of the load do.
+/// How late sleeps usually end on this host, on a thread like those of the load.
 fn sleeps_late_ns(cpus: &[usize]) -> io::Result<u64> {
     prepare_thread(cpus, 0)?;
     let mut late_ns = [0; SLEEPS];
@@ -242,12 +242,12 @@ fn sleeps_late_ns(cpus: &[usize]) -> io::Result<u64> {
         *late_ns = now_ns().saturating_sub(at_ns);
     }
     late_ns.sort_unstable();
-    // Other programs on the CPU, and not the timer, make some of them later.
+    // Some end later because of other programs on the CPU, not of the timer.
     Ok(late_ns[SLEEPS / 4])
 }
 
-/// The slack of an open loop, and how much earlier sleeps are to end. By default it is one that this host's timers can
-/// keep, else none.
+/// The slack of an open loop, and how much earlier its sleeps end. Without a slack in the plan it is the default, or
+/// none where timers of this host are too imprecise.
 fn slack_ns(plan: &Plan, missing: &mut Vec<String>) -> Result<(u64, u64), String> {
     if !plan.open_loop() {
         return Ok((0, 0));

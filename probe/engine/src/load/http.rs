@@ -2,7 +2,7 @@
 
 use super::chunked::{ChunkedDecoder, Piece};
 use super::error::ErrorKind;
-use super::http_head::{parse, Body, Head};
+use super::http_head::{parse, BodyEnd, Head};
 
 /// Interim responses before a final one.
 const MAX_INTERIM: u8 = 16;
@@ -40,7 +40,7 @@ pub struct Done {
     pub keep_alive: bool,
 }
 
-/// How far a response has come.
+/// How much of a response has arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeadProgress {
     /// Responses before the final one.
@@ -235,9 +235,9 @@ impl ResponseParser {
         self.keep_alive = head.keep_alive;
         self.state = match head.body {
             _ if self.no_body || head.status == 204 || head.status == 304 => State::Length(0),
-            Body::Length(length) => State::Length(length),
-            Body::Chunked => State::Chunked(ChunkedDecoder::default()),
-            Body::Open => {
+            BodyEnd::Length(length) => State::Length(length),
+            BodyEnd::Chunked => State::Chunked(ChunkedDecoder::default()),
+            BodyEnd::Open => {
                 self.keep_alive = false;
                 State::Open
             }
@@ -254,7 +254,7 @@ const OTHERS: [(&[u16], ErrorKind); 3] = [
     (&[0, 0, ANY, 4, 0, 0, 0, 0, 0], ErrorKind::Http2),
 ];
 
-/// What bytes are that begin as no response does: the error, unless more of them tell.
+/// The error of bytes that begin no response; none while more bytes have to tell which.
 fn other_protocol(held: &[u8]) -> Result<(), ErrorKind> {
     let fits = |begin: &[u16]| {
         let mut pairs = begin.iter().zip(held);

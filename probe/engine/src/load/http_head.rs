@@ -6,17 +6,15 @@ use std::mem::MaybeUninit;
 /// Limits of a head.
 pub const MAX_HEAD_BYTES: usize = 256 * 1024;
 pub const MAX_FIELDS: usize = 1000;
-/// Room for the fields of most heads.
-const USUAL_FIELDS: usize = 64;
 
 pub struct Head {
     pub status: u16,
     pub keep_alive: bool,
-    pub body: Body,
+    pub body: BodyEnd,
 }
 
 /// How a body ends.
-pub enum Body {
+pub enum BodyEnd {
     Length(u64),
     Chunked,
     Open,
@@ -24,14 +22,7 @@ pub enum Body {
 
 /// The head that bytes begin with, and its length; None where it is incomplete.
 pub fn parse(bytes: &[u8]) -> Result<Option<(Head, usize)>, ErrorKind> {
-    match parse_fields::<USUAL_FIELDS>(bytes) {
-        Err(ErrorKind::TooLarge) => parse_fields::<MAX_FIELDS>(bytes),
-        parsed => parsed,
-    }
-}
-
-fn parse_fields<const FIELDS: usize>(bytes: &[u8]) -> Result<Option<(Head, usize)>, ErrorKind> {
-    let mut fields = [MaybeUninit::uninit(); FIELDS];
+    let mut fields = [MaybeUninit::uninit(); MAX_FIELDS];
     let mut response = httparse::Response::new(&mut []);
     let parsed = httparse::ParserConfig::default().parse_response_with_uninit_headers(
         &mut response,
@@ -74,9 +65,9 @@ fn parse_fields<const FIELDS: usize>(bytes: &[u8]) -> Result<Option<(Head, usize
         }
     }
     let body = match (coding, length) {
-        (None, Some(length)) => Body::Length(length),
-        (None, None) => Body::Open,
-        (Some(true), None) => Body::Chunked,
+        (None, Some(length)) => BodyEnd::Length(length),
+        (None, None) => BodyEnd::Open,
+        (Some(true), None) => BodyEnd::Chunked,
         _ => return Err(ErrorKind::Protocol),
     };
     let head = Head { status, keep_alive, body };

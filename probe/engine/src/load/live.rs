@@ -27,7 +27,7 @@ pub fn watch(
         let _ = poll(&mut files, timeout);
         let [ended, signalled] = files.map(|file| file.is_ready());
         if ended {
-            // What came since the last one, too.
+            // With what came since the last message.
             return written.and_then(|()| match period_ns {
                 Some(_) => write_progress(engine, now_ns(), last_ns, writer),
                 None => Ok(()),

@@ -87,7 +87,7 @@ impl Encoder {
         (target, bytes)
     }
 
-    /// A request in words: its first line, where all requests for its target are the same, else its number.
+    /// Names a request: by its first line where all requests for its target are the same, else by its number.
     pub fn request_text(&self, target: usize, number: u64) -> String {
         match self.constant.get(target) {
             Some(Some(bytes)) => {

@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn a_pacer_shows_its_next_instant() {
-        let mut pacer = Pacer::new(&constant(2.0, 1), Partition::whole(), None, Some(2));
+        let mut pacer = Pacer::new(&constant(2.0, 1), Partition::new(0, 1, 1), None, Some(2));
         assert_eq!(pacer.peek(), Some(0));
         assert_eq!((pacer.take(), pacer.peek()), (Some(0), Some(SECOND / 2)));
         assert_eq!((pacer.take(), pacer.peek()), (Some(SECOND / 2), None));

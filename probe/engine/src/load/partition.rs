@@ -23,12 +23,6 @@ impl Partition {
         }
     }
 
-    /// All of it.
-    #[cfg(test)]
-    pub fn whole() -> Partition {
-        Partition::new(0, 1, 1)
-    }
-
     /// The number of connections of the shard.
     pub fn connections(&self) -> u64 {
         self.connections
@@ -58,7 +52,7 @@ impl Partition {
 
     /// The shard's rate, of that of all.
     pub fn of_rate(&self, rate_per_s: f64) -> f64 {
-        rate_per_s * self.connections as f64 / self.all_connections as f64
+        rate_per_s * (self.connections as f64 / self.all_connections as f64)
     }
 }
 
@@ -114,8 +108,8 @@ mod tests {
         let thirds = shares(2, 3);
         let first: Vec<u64> = (0..6).map(|index| thirds[0].request(index)).collect();
         assert_eq!(first, [0, 2, 3, 5, 6, 8]);
-        assert_eq!(Partition::whole().request(7), 7);
-        assert_eq!(Partition::whole().requests(7), 7);
+        assert_eq!(Partition::new(0, 1, 1).request(7), 7);
+        assert_eq!(Partition::new(0, 1, 1).requests(7), 7);
     }
 
     #[test]

@@ -262,15 +262,19 @@ impl Plan {
         }
     }
 
+    /// The engine and its share: of a load by itself, the only one.
+    fn part(&self) -> EnginePart {
+        self.part.unwrap_or(EnginePart { engine: 0, engines: 1, service_times: true })
+    }
+
     /// The number of shards of all engines.
     pub fn shards(&self) -> usize {
-        self.threads * self.part.map_or(1, |part| part.engines)
+        self.threads * self.part().engines
     }
 
     /// The number of a thread's shard, from 0, among those of all engines.
     pub fn shard(&self, thread: usize) -> usize {
-        let part = self.part;
-        part.map_or(thread, |part| thread * part.engines + part.engine)
+        thread * self.part().engines + self.part().engine
     }
 
     /// The part of a shard, by its number.
@@ -278,29 +282,26 @@ impl Plan {
         Partition::new(shard as u64, self.shards() as u64, self.connections as u64)
     }
 
+    /// This engine's part, as if it had one shard.
+    fn own_partition(&self) -> Partition {
+        let EnginePart { engine, engines, .. } = self.part();
+        Partition::new(engine as u64, engines as u64, self.connections as u64)
+    }
+
     /// The number of connections of this engine.
     pub fn own_connections(&self) -> usize {
-        let part = self.part;
-        part.map_or(self.connections, |part| {
-            self.partition_of(part.engine, part.engines).connections() as usize
-        })
+        self.own_partition().connections() as usize
     }
 
-    /// The plan's constant rate, of which this engine has its part.
+    /// This engine's part of a rate of the whole load.
     pub fn own_rate(&self, rate_per_s: f64) -> f64 {
-        let part = self.part;
-        part.map_or(rate_per_s, |part| self.partition_of(part.engine, part.engines).of_rate(rate_per_s))
-    }
-
-    fn partition_of(&self, engine: usize, engines: usize) -> Partition {
-        Partition::new(engine as u64, engines as u64, self.connections as u64)
+        self.own_partition().of_rate(rate_per_s)
     }
 
     /// Whether the service times of requests are kept by their numbers, which identify them to upstreams.
     pub fn keeps_service_times(&self) -> bool {
         let request = self.request.as_ref().filter(|_| self.templates.is_none());
-        let is_wanted = self.part.map_or(true, |part| part.service_times);
-        is_wanted && request.is_some_and(|request| request.id().is_some())
+        self.part().service_times && request.is_some_and(|request| request.id().is_some())
     }
 
     /// The same load on another address.

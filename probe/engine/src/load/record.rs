@@ -123,7 +123,8 @@ pub struct Record {
     handshake: Histogram, Histogram::merge;
     first_byte: Histogram, Histogram::merge;
     lateness: Histogram, Histogram::merge;
-    /// How much later than possible each request was sent. Of streams also: how late bytes without a stamp were read at most.
+    /// How much later than possible each request was sent. For streams also how late bytes without a stamp may have been
+    /// read.
     schedule_error: Histogram, Histogram::merge;
     intended: u64, add;
     /// Requests that were due and never sent.

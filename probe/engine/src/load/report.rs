@@ -39,17 +39,12 @@ pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
     let histograms = histograms.iter().filter(|(_, histogram)| !histogram.is_empty());
     let summaries: Map<String, Value> =
         histograms.map(|(name, histogram)| ((*name).into(), summary(histogram))).collect();
-    let series: Vec<Value> = record
-        .series
-        .iter()
-        .enumerate()
-        .map(|(t_s, second)| {
-            json!({
-                "t_s": t_s, "requests": second.requests, "errors": second.errors, "max_ns": second.max_ns,
-                "open": second.open,
-            })
-        })
-        .collect();
+    let seconds = record.series.iter().enumerate().map(|(t_s, second)| {
+        let mut line = json!(second);
+        line["t_s"] = t_s.into();
+        line
+    });
+    let series: Vec<Value> = seconds.collect();
     let open_loop = plan.open_loop();
     let answered = match plan.protocol {
         Protocol::Stream => record.messages as f64,

@@ -105,8 +105,8 @@ impl StreamFormat {
             (None, Some(interval_ns)) if !is_first => {
                 let after_ns = k.saturating_mul(interval_ns);
                 earliest_ns = Some(stream.sent_ns.saturating_add(after_ns));
-                // The first message was read some time after it was sent. Where a later message shows that,
-                // intervals count from the earlier instant.
+                // The first message was read some time after it was sent. A later message may show how early that was:
+                // intervals then count from the earlier instant.
                 let shown_ns = now_ns.saturating_sub(after_ns).max(stream.sent_ns);
                 stream.base_ns = stream.base_ns.min(shown_ns);
                 Some(stream.base_ns.saturating_add(after_ns))

@@ -71,10 +71,10 @@ pub struct Stub {
     random: fastrand::Rng,
     /// The calls of each request.
     pub ledger: Ledger,
-    /// How many connections may be open; of the probe's descriptors the others are left for all else.
+    /// How many connections may be open: half of the probe's descriptors, as it needs others.
     max_connections: usize,
     held_bytes: usize,
-    /// What a gateway took of the probe that none needs.
+    /// How the gateway floods the probe, if it does.
     flood: Option<String>,
 }
 
@@ -177,7 +177,7 @@ impl Stub {
         !events.is_empty()
     }
 
-    /// In words what a gateway took of the probe, its memory or its descriptors, that none needs.
+    /// How the gateway floods the probe, in words: it takes more memory or descriptors than any gateway needs.
     pub fn flood(&self) -> Option<String> {
         self.flood.clone().or_else(|| self.ledger.excess())
     }
@@ -327,7 +327,7 @@ impl Stub {
                 (true, false) => 1,
                 (true, true) => 2,
             };
-            // It may be late: what a gateway adds must not hold that.
+            // The answer may be late, which must not count as time of the gateway.
             let took_ns = now_ns().saturating_sub(connection.arrival_ns);
             self.ledger.answered(connection.id.take().as_deref(), now_ns(), took_ns);
             let reply = &self.replies[connection.upstream][form];

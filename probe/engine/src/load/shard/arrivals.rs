@@ -47,7 +47,7 @@ impl Arrivals {
         arrivals
     }
 
-    /// The next request begins to wait for those that become due within the slack.
+    /// Gathers the requests that are sent with the next one: those that become due within the slack.
     fn gather(&mut self) {
         let Source::Open(pacer, ahead) = &mut self.source else {
             return;
@@ -137,7 +137,7 @@ mod tests {
     /// Four requests per second, of which each may wait for this long.
     fn arrivals(slack_ns: u64) -> Arrivals {
         let pacing = Pacing::Constant { rate_per_s: 4.0, burst: 1 };
-        let pacer = || Pacer::new(&pacing, Partition::whole(), None, Some(4));
+        let pacer = || Pacer::new(&pacing, Partition::new(0, 1, 1), None, Some(4));
         let mut arrivals = Arrivals {
             start_ns: 1000,
             end_ns: None,

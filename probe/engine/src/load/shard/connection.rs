@@ -64,13 +64,13 @@ impl Stage {
 #[derive(Default)]
 pub struct Connection {
     pub stage: Stage,
-    /// The engine's own wait after a failure, until it opened the connection again.
+    /// How long the engine waited after a failure before it opened the connection again.
     pub pause: Range<u64>,
     /// It has answered a request, and could take another.
     pub has_answered: bool,
     /// It is in the list of free connections.
     pub is_listed: bool,
-    /// It stands for its connection where these are counted.
+    /// Of the slots that share a connection, this one counts for it.
     pub is_counted: bool,
     /// The intended instant of a request that waits for the connect.
     pub pending_ns: Option<u64>,
@@ -86,13 +86,13 @@ pub struct RequestProgress {
     pub number: u64,
     pub target: usize,
     pub intended_ns: u64,
-    /// Closed loop: it is due when the engine begins with it, by its connect or its sending.
+    /// Closed loop: its latency counts from its connect or, without one, from its sending.
     pub is_due_when_begun: bool,
-    /// For how long it waited for a connection, or a stream of HTTP/2, that was free.
+    /// How long it waited for a free connection, or a free stream of HTTP/2.
     pub queued_ns: u64,
-    /// From when on only the engine delays the sending.
+    /// From this instant on, only the engine delays the request.
     pub ready_ns: u64,
-    /// By how much the engine was late before that: to open the connection of this request, or of this stream.
+    /// How late the engine opened the connection of this request, or of this stream.
     pub open_late_ns: u64,
     /// Closed loop, of a sampled connection: when the kernel stamped the reply that this request follows.
     pub replied_ns: Option<u64>,

@@ -45,9 +45,9 @@ pub struct Dialer {
     retries: VecDeque<(u64, Slot)>,
     connecting: usize,
     max_connecting: usize,
-    /// When the maximum of pending connects was last left.
+    /// When the number of pending connects last fell below the maximum.
     room_ns: u64,
-    /// The errno of the first connect that failed for a reason without a kind of its own.
+    /// The errno of the first connect that failed with an error that has no `ErrorKind`.
     failure: Option<i32>,
 }
 
@@ -172,7 +172,7 @@ impl Dialer {
         kind
     }
 
-    /// Why the first connect failed whose reason has no kind of its own, in the system's words.
+    /// The system's message for that errno; empty where there is none.
     pub fn failure(&self) -> String {
         let words = |errno| io::Error::from_raw_os_error(errno).to_string();
         let text = self.failure.map(words).unwrap_or_default();
@@ -187,7 +187,7 @@ impl Dialer {
 
 fn connect_error(errno: i32) -> ErrorKind {
     match errno {
-        // Of a Unix socket also: there is no such file.
+        // ENOENT: there is no such Unix socket.
         libc::ECONNREFUSED | libc::ENOENT => ErrorKind::ConnectRefused,
         libc::ETIMEDOUT => ErrorKind::ConnectTimeout,
         libc::EADDRNOTAVAIL => ErrorKind::PortsExhausted,

@@ -11,7 +11,7 @@ use crate::load::record::{Record, Replies};
 use std::sync::{Arc, Mutex};
 use wire::units::nanoseconds;
 
-/// Replies in succession with the same status, for the same target: most have that of the one before.
+/// Consecutive replies with the same status and target. Counting runs saves a look-up for each reply.
 #[derive(Default)]
 struct Run {
     status: u16,
@@ -21,7 +21,7 @@ struct Run {
 
 /// The times of a right reply.
 #[derive(Default)]
-pub struct Reply {
+pub struct ReplyTimes {
     pub latency_ns: u64,
     pub service_ns: u64,
     /// Where the reply came in one read.
@@ -165,7 +165,7 @@ impl Recorder {
         self.interval.intended += 1;
     }
 
-    /// From the sending of a request to the first byte of its reply, where that has come now.
+    /// The time from the sending of a request to the first byte of its reply, if that has come now.
     #[inline]
     pub fn first_byte(&mut self, ns: Option<u64>) {
         if let Some(ns) = ns {
@@ -174,8 +174,8 @@ impl Recorder {
     }
 
     /// A right reply.
-    pub fn reply(&mut self, now_ns: u64, reply: &Reply) {
-        let &Reply { latency_ns, service_ns, first_byte_ns, late_share, number, target } = reply;
+    pub fn reply(&mut self, now_ns: u64, reply: &ReplyTimes) {
+        let &ReplyTimes { latency_ns, service_ns, first_byte_ns, late_share, number, target } = reply;
         let is_whole = latency_ns == service_ns && first_byte_ns == Some(service_ns);
         let whole = self.whole.as_mut().filter(|_| is_whole);
         let is_apart = whole.is_none();
@@ -309,7 +309,7 @@ mod tests {
                 1 => recorder.error(1000 + ns, ErrorKind::Status, Some(target)),
                 kind => recorder.reply(
                     1000 + ns,
-                    &Reply {
+                    &ReplyTimes {
                         latency_ns: ns,
                         service_ns: ns / u64::from(1 + kind % 2),
                         first_byte_ns: Some(ns / u64::from(1 + kind % 3)),
@@ -343,7 +343,7 @@ mod tests {
     #[test]
     fn a_request_that_was_given_up_is_the_slowest_of_its_second() {
         let mut recorder = recorder("", 1);
-        let reply = Reply { latency_ns: 7, ..Reply::default() };
+        let reply = ReplyTimes { latency_ns: 7, ..ReplyTimes::default() };
         recorder.reply(1000 + 10, &reply);
         recorder.timed_out(1000 + 1_500_000_000, 900, Some(0));
         recorder.error(1000 + 1_500_000_000, ErrorKind::Timeout, Some(0));

@@ -1,9 +1,9 @@
-//! The user of the back-end, on behalf of the load: what arrives goes through the layers to the load, and what that
-//! answers back through them.
+//! Stands between the back-end and the load: passes bytes that arrive up through the layers, and requests of the load
+//! down.
 
 use super::link::{recycled, ConnectionIndex, Links, Session};
 use super::websocket::WebSocket;
-use super::Fault;
+use super::LayerError;
 use crate::io::{Arrival, Ending, Handler, Next, ReplyPart, Slot};
 
 pub struct LayeredHandler<'a, H> {
@@ -15,12 +15,12 @@ pub struct LayeredHandler<'a, H> {
 pub enum End {
     /// The load has closed it, or knows of it.
     Closed,
-    Fault(Fault),
+    Failed(LayerError),
 }
 
-impl From<Fault> for End {
-    fn from(fault: Fault) -> End {
-        End::Fault(fault)
+impl From<LayerError> for End {
+    fn from(fault: LayerError) -> End {
+        End::Failed(fault)
     }
 }
 
@@ -36,15 +36,15 @@ impl<H: Handler> LayeredHandler<'_, H> {
         let mut plain = std::mem::take(&mut self.links.plain);
         plain.clear();
         let link = self.links.get(number).ok_or(End::Closed)?;
-        let led_on;
+        let after_tunnel;
         let wire: &[u8] = match &mut link.tunnel {
             None => wire,
             Some(tunnel) => match tunnel.feed(wire)? {
                 None => return Ok(()),
                 Some(rest) => {
                     link.tunnel = None;
-                    led_on = rest;
-                    &led_on
+                    after_tunnel = rest;
+                    &after_tunnel
                 }
             },
         };
@@ -175,7 +175,7 @@ impl<H: Handler> LayeredHandler<'_, H> {
         }
     }
 
-    /// A connection has ended: its slots are told, and those that waited for it.
+    /// Tells the slots of a connection that it has ended, and those that waited for it.
     pub fn end_all(&mut self, number: ConnectionIndex, ending: Ending, waited: Ending) {
         let Some(link) = self.links.take(number) else {
             return;
@@ -192,7 +192,7 @@ impl<H: Handler> LayeredHandler<'_, H> {
         }
     }
 
-    fn fail(&mut self, number: ConnectionIndex, fault: &Fault) {
+    fn fail(&mut self, number: ConnectionIndex, fault: &LayerError) {
         self.links.note_fault(fault);
         self.end_all(number, Ending::Failed(fault.kind), Ending::ConnectionFailed);
     }
@@ -210,7 +210,7 @@ impl<H: Handler> LayeredHandler<'_, H> {
         self.links.out = recycled(out);
         sealed.unwrap_or_else(|end| {
             match end {
-                End::Fault(fault) => self.fail(number, &fault),
+                End::Failed(fault) => self.fail(number, &fault),
                 End::Closed => drop(self.links.take(number)),
             }
             Next::Close

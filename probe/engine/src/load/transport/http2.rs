@@ -5,7 +5,7 @@ mod request;
 mod streams;
 
 use super::link::Lane;
-use super::Fault;
+use super::LayerError;
 use crate::load::error::ErrorKind;
 use crate::load::http_head::MAX_HEAD_BYTES;
 use crate::load::plan::Http2Plan;
@@ -29,17 +29,17 @@ const MAX_WINDOW_BYTES: u32 = (1 << 31) - 1;
 const LIBRARY_HEAD_BYTES: u32 = 4 * MAX_HEAD_BYTES as u32;
 /// What a field of a head counts beside its name and its value (RFC 9113, section 6.5.2).
 const FIELD_BYTES: usize = 32;
-/// A connection that wakes itself more often in succession does not come to an end.
+/// A connection that wakes itself more often in succession makes no progress.
 const MAX_POLLS: usize = 1000;
 
-/// What there is to look at: lanes, and the connection itself.
+/// What has woken: lanes, and the connection itself.
 #[derive(Default)]
 struct Ready {
     lanes: Vec<Lane>,
     connection: bool,
 }
 
-/// Notes that a lane, or the connection, has something.
+/// Wakes a lane, or the connection.
 struct Note {
     ready: Arc<Mutex<Ready>>,
     lane: Option<Lane>,
@@ -55,10 +55,11 @@ impl Wake for Note {
     }
 }
 
-/// Output that is not handed over: beyond this the connection waits, so that what goes to a server is what it reads.
+/// The connection waits while more output than this is not handed over, so the engine sends no faster than the server
+/// reads.
 const MAX_OUTPUT_BYTES: usize = 256 * 1024;
 
-/// More input that is not looked at is an error of the peer.
+/// More input that the library has not read is an error of the peer.
 const MAX_INPUT_BYTES: usize = 1 << 20;
 
 /// The bytes between the connection and its socket.
@@ -122,7 +123,7 @@ const WHOLE_BODY_BYTES: usize = 65_535;
 struct Exchange {
     /// Of the requests that were to be sent.
     number: u64,
-    reply: Reply,
+    reply: ReplyStage,
     stream: SendStream<Bytes>,
     /// The part of a large body for which the server has no room yet.
     rest: Bytes,
@@ -132,7 +133,7 @@ struct Exchange {
     grpc: Option<Option<u16>>,
 }
 
-enum Reply {
+enum ReplyStage {
     Head(ResponseFuture),
     Body(RecvStream),
     /// Complete; its status has been told.
@@ -165,7 +166,7 @@ impl Exchange {
     }
 }
 
-/// What a lane has.
+/// What has arrived on a lane.
 pub enum Arrived {
     /// The status; of a gRPC reply that failed at its end once more, with that of the call.
     Head(u16),
@@ -176,7 +177,7 @@ pub enum Arrived {
     },
     /// The server declares that it has not begun to process the request: it may be sent again.
     Refused,
-    Failed(Fault),
+    Failed(LayerError),
 }
 
 pub struct Http2 {
@@ -211,7 +212,7 @@ pub struct Http2 {
 }
 
 impl Http2 {
-    pub fn new(plan: Http2Plan) -> Result<Http2, Fault> {
+    pub fn new(plan: Http2Plan) -> Result<Http2, LayerError> {
         let lanes = plan.streams;
         // No frame ends there but that of a server which has no more room: others have even sizes.
         let window_bytes = plan.window_bytes | 1;
@@ -235,7 +236,7 @@ impl Http2 {
         // It only writes, for which there is always room.
         let polled = handshake.as_mut().poll(&mut Context::from_waker(&own_waker));
         let Poll::Ready(begun) = polled else {
-            return Err(Fault::new(ErrorKind::Protocol, "HTTP/2 does not begin"));
+            return Err(LayerError::new(ErrorKind::Protocol, "HTTP/2 does not begin"));
         };
         let (sender, connection) = begun.map_err(|error| fault(&error))?;
         Ok(Http2 {
@@ -261,9 +262,9 @@ impl Http2 {
     }
 
     /// Takes bytes from the server; `next` has what they contain, and comes first where this fails.
-    pub fn feed(&mut self, bytes: &[u8]) -> Result<(), Fault> {
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<(), LayerError> {
         if !std::mem::replace(&mut self.has_read, true) && bytes.starts_with(b"HTTP/") {
-            return Err(Fault::new(
+            return Err(LayerError::new(
                 ErrorKind::Protocol,
                 "the server answers in HTTP/1.1: name it as http://… or https://…",
             ));
@@ -274,7 +275,7 @@ impl Http2 {
         // The library reads no further while an answer, to a ping for instance, finds no room.
         if self.ends.borrow().input.len() > MAX_INPUT_BYTES {
             let text = "HTTP/2: the server does not read the answers that it asks for";
-            return Err(Fault::new(ErrorKind::Send, text));
+            return Err(LayerError::new(ErrorKind::Send, text));
         }
         Ok(())
     }
@@ -284,7 +285,7 @@ impl Http2 {
     }
 
     /// Lets the connection do what it has to.
-    pub fn poll(&mut self) -> Result<(), Fault> {
+    pub fn poll(&mut self) -> Result<(), LayerError> {
         for _ in 0..MAX_POLLS {
             let had = std::mem::take(&mut self.ready().connection);
             if !had || self.is_over {
@@ -301,7 +302,7 @@ impl Http2 {
             }
             self.send_waiting();
         }
-        Err(Fault::new(ErrorKind::Protocol, "the HTTP/2 session made no progress in 1000 polls"))
+        Err(LayerError::new(ErrorKind::Protocol, "the HTTP/2 session made no progress in 1000 polls"))
     }
 
     /// Sends a request on a lane that has none. Whether the server has a stream for it.
@@ -337,7 +338,14 @@ impl Http2 {
                 if (1..=WHOLE_BODY_BYTES).contains(&rest.len()) {
                     stream.send_data(std::mem::take(&mut rest), true)?;
                 }
-                Ok(Exchange { number, reply: Reply::Head(response), stream, rest, received: 0, grpc: None })
+                Ok(Exchange {
+                    number,
+                    reply: ReplyStage::Head(response),
+                    stream,
+                    rest,
+                    received: 0,
+                    grpc: None,
+                })
             });
             match sent {
                 Ok(exchange) => {
@@ -354,12 +362,12 @@ impl Http2 {
     }
 
     /// What a lane has next. `polled` gets the error of the connection, where it had to do something meanwhile.
-    pub fn next(&mut self, polled: &mut Result<(), Fault>) -> Option<(Lane, Arrived)> {
+    pub fn next(&mut self, polled: &mut Result<(), LayerError>) -> Option<(Lane, Arrived)> {
         loop {
             if self.lanes_to_poll.is_empty() {
                 let mut lanes_to_poll = std::mem::take(&mut self.lanes_to_poll);
                 std::mem::swap(&mut lanes_to_poll, &mut self.ready().lanes);
-                // The first that came is looked at first.
+                // Lanes are polled in the order in which they woke.
                 lanes_to_poll.reverse();
                 self.lanes_to_poll = lanes_to_poll;
             }
@@ -386,23 +394,23 @@ impl Http2 {
         let mut exchange = self.exchanges[lane].take()?;
         exchange.upload(&mut context);
         let arrived = match &mut exchange.reply {
-            Reply::Head(response) => match Pin::new(response).poll(&mut context) {
+            ReplyStage::Head(response) => match Pin::new(response).poll(&mut context) {
                 Poll::Pending => None,
                 Poll::Ready(Ok(response)) if is_too_large(&response) => {
                     let text = "HTTP/2: a head of more than 256 kB";
-                    return Some(Arrived::Failed(Fault::new(ErrorKind::TooLarge, text)));
+                    return Some(Arrived::Failed(LayerError::new(ErrorKind::TooLarge, text)));
                 }
                 Poll::Ready(Ok(response)) => {
                     let status = response.status().as_u16();
                     let kind = response.headers().get("content-type");
                     let is_grpc = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/grpc"));
                     exchange.grpc = is_grpc.then(|| grpc_status(response.headers()));
-                    exchange.reply = Reply::Body(response.into_body());
+                    exchange.reply = ReplyStage::Body(response.into_body());
                     Some(Arrived::Head(status))
                 }
                 Poll::Ready(Err(error)) => return self.failed(lane, exchange.number, &error),
             },
-            Reply::Body(body) => match body.poll_data(&mut context) {
+            ReplyStage::Body(body) => match body.poll_data(&mut context) {
                 Poll::Pending => None,
                 Poll::Ready(Some(Ok(bytes))) => {
                     self.window_waits += u64::from(exchange.received == self.window_bytes);
@@ -420,7 +428,7 @@ impl Http2 {
                             Poll::Ready(Ok(Some(trailers))) => grpc_status(&trailers),
                             _ => None,
                         });
-                        exchange.reply = Reply::Over;
+                        exchange.reply = ReplyStage::Over;
                         match status.unwrap_or(GRPC_UNKNOWN) {
                             0 => return Some(exchange.end()),
                             status => Some(Arrived::Head(status)),
@@ -429,7 +437,7 @@ impl Http2 {
                     None => return Some(exchange.end()),
                 },
             },
-            Reply::Over => return Some(exchange.end()),
+            ReplyStage::Over => return Some(exchange.end()),
         };
         self.exchanges[lane] = Some(exchange);
         arrived
@@ -460,7 +468,7 @@ impl Http2 {
         }
     }
 
-    /// What was handed over waits: nothing more is put out meanwhile.
+    /// Bytes that were handed over wait for the kernel: no further output until `release`.
     pub fn hold(&mut self) {
         self.ends.borrow_mut().is_held = true;
     }
@@ -502,7 +510,7 @@ fn is_enough(error: &h2::Error) -> bool {
     error.is_reset() && error.is_remote() && error.reason() == Some(Reason::NO_ERROR)
 }
 
-fn fault(error: &h2::Error) -> Fault {
+fn fault(error: &h2::Error) -> LayerError {
     let reason = error.reason();
     let kind = match () {
         () if error.is_go_away() && error.is_remote() => ErrorKind::GoAway,
@@ -515,5 +523,5 @@ fn fault(error: &h2::Error) -> Fault {
         Some(reason) => format!("HTTP/2: {}", reason.description()),
         None => "the server sent invalid HTTP/2".into(),
     };
-    Fault::new(kind, &text)
+    LayerError::new(kind, &text)
 }

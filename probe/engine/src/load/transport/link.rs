@@ -4,7 +4,7 @@ use super::http2::{Http2, Http2Requests};
 use super::tls::{TlsConfig, TlsSession};
 use super::tunnel::{self, Tunnel};
 use super::websocket::{WebSocket, WebSocketPlan};
-use super::Fault;
+use super::LayerError;
 use crate::io::{Next, Slot};
 use crate::load::partition::Partition;
 use crate::load::plan::{Http2Plan, Plan};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// The layers of a load, which its threads share.
 pub struct Layers {
-    /// What a proxy is asked first.
+    /// The request that asks a proxy for a tunnel.
     pub tunnel: Option<Vec<u8>>,
     pub tls: Option<TlsConfig>,
     pub websocket: Option<WebSocketPlan>,
@@ -44,7 +44,7 @@ pub type ConnectionIndex = usize;
 /// The number of a stream among those of its connection that may be open, from 0.
 pub type Lane = usize;
 
-/// What speaks on a connection.
+/// The protocol on a connection, above TLS.
 #[derive(Default)]
 pub enum Session {
     /// TLS is not ready yet, or `with_session` has the session.
@@ -70,7 +70,7 @@ impl Link {
 
 #[derive(Default)]
 pub struct Link {
-    /// Until a proxy leads on to the server.
+    /// Until a proxy has accepted CONNECT.
     pub tunnel: Option<Tunnel>,
     /// Between the socket and the session, where the load has TLS.
     pub tls: Option<Box<TlsSession>>,
@@ -92,7 +92,7 @@ pub struct Link {
 /// A buffer that has grown beyond this, for one large message, is not kept.
 const MAX_RECYCLED_BYTES: usize = 256 * 1024;
 
-/// A buffer to be used again.
+/// Keeps a buffer for another use, unless it is too large.
 pub fn recycled(buffer: Vec<u8>) -> Vec<u8> {
     match buffer.capacity() <= MAX_RECYCLED_BYTES {
         true => buffer,
@@ -154,7 +154,7 @@ impl Links {
     }
 
     /// A slot opens a connection.
-    pub fn open(&mut self, slot: Slot) -> Result<(), Fault> {
+    pub fn open(&mut self, slot: Slot) -> Result<(), LayerError> {
         let number = self.number(slot);
         let tls = self.layers.tls.as_ref().map(TlsSession::new).transpose()?;
         let tunnel = self.layers.tunnel.as_deref().map(Tunnel::new);
@@ -191,7 +191,7 @@ impl Links {
     }
 
     /// Bytes for the socket: these, and what TLS itself has to send.
-    pub fn seal(&mut self, number: ConnectionIndex, plain: &[u8]) -> Result<Next, Fault> {
+    pub fn seal(&mut self, number: ConnectionIndex, plain: &[u8]) -> Result<Next, LayerError> {
         let mut wire = std::mem::take(&mut self.wire);
         wire.clear();
         let encrypted = match self.get(number) {
@@ -221,7 +221,7 @@ impl Links {
     }
 
     /// Notes what was wrong with the first connection that failed.
-    pub fn note_fault(&mut self, fault: &Fault) {
+    pub fn note_fault(&mut self, fault: &LayerError) {
         if self.report.fault.is_empty() {
             self.report.fault.clone_from(&fault.text);
         }

@@ -1,5 +1,5 @@
-//! Layers between the sockets and a load: TLS, and what is not HTTP/1.1. They are a back-end to the load, and the user
-//! of a back-end, so that both back-ends have them, and connections without them do not pay.
+//! Layers between the sockets and a load: proxies, TLS, HTTP/2 and WebSockets. To the load they are a back-end, and to
+//! the back-end a handler, so that connections without layers do not pay for them.
 
 pub mod handler;
 pub mod http2;
@@ -23,15 +23,15 @@ use std::sync::Arc;
 
 /// What was wrong with a connection.
 #[derive(Debug)]
-pub struct Fault {
+pub struct LayerError {
     pub kind: ErrorKind,
     pub text: String,
 }
 
-impl Fault {
-    pub fn new(kind: ErrorKind, text: &str) -> Fault {
+impl LayerError {
+    pub fn new(kind: ErrorKind, text: &str) -> LayerError {
         let text = text.into();
-        Fault { kind, text }
+        LayerError { kind, text }
     }
 }
 
@@ -73,7 +73,7 @@ impl<I: Io> Layered<I> {
         }
     }
 
-    /// Connections for whose output the kernel has room again go on with it.
+    /// Sends more on connections for whose output the kernel has room again.
     fn send_more(&mut self, handler: &mut impl Handler) {
         for number in std::mem::take(&mut self.links.with_room) {
             if self.links.get(number).is_some() {
@@ -112,7 +112,7 @@ impl<I: Io> Io for Layered<I> {
     fn open(&mut self, slot: Slot, socket: OwnedFd, address: &SocketAddrAny) -> io::Result<u64> {
         let number = self.links.number(slot);
         if self.links.take(number).is_some() {
-            // Its only stream has failed, and the connection has not.
+            // The connection is still open, but its only stream has failed.
             self.io.close(number);
         }
         if let Err(fault) = self.links.open(slot) {

@@ -2,7 +2,7 @@
 
 mod verify;
 
-use super::Fault;
+use super::LayerError;
 use crate::load::error::ErrorKind;
 use crate::load::plan::TlsPlan;
 use rustls::client::{ResolvesClientCert, Resumption};
@@ -145,7 +145,7 @@ pub struct TlsSession {
 
 impl TlsSession {
     /// Begins a session; `output` has its first bytes.
-    pub fn new(config: &TlsConfig) -> Result<TlsSession, Fault> {
+    pub fn new(config: &TlsConfig) -> Result<TlsSession, LayerError> {
         let made = ClientConnection::new(Arc::clone(&config.client), config.name.clone());
         let mut connection = made.map_err(|error| fault(&error))?;
         connection.set_buffer_limit(None);
@@ -166,7 +166,7 @@ impl TlsSession {
         self.connection.alpn_protocol()
     }
 
-    /// Whether it goes on with an earlier session.
+    /// Whether an earlier session was resumed.
     pub fn is_resumed(&self) -> bool {
         self.connection.handshake_kind() == Some(HandshakeKind::Resumed)
     }
@@ -182,7 +182,7 @@ impl TlsSession {
     }
 
     /// Decrypts bytes from the socket; what they contain is appended, also where an error follows it.
-    pub fn decrypt(&mut self, mut wire: &[u8], plain: &mut Vec<u8>) -> Result<(), Fault> {
+    pub fn decrypt(&mut self, mut wire: &[u8], plain: &mut Vec<u8>) -> Result<(), LayerError> {
         while !wire.is_empty() && !self.has_ended {
             let read = self.connection.read_tls(&mut wire);
             let processed = self.connection.process_new_packets();
@@ -190,21 +190,21 @@ impl TlsSession {
             let state = processed.map_err(|error| self.refusal(&error))?;
             self.has_ended |= state.peer_has_closed();
             if read.map_or(true, |count| count == 0) && !self.has_ended {
-                return Err(Fault::new(ErrorKind::Tls, "more than a session can buffer"));
+                return Err(LayerError::new(ErrorKind::Tls, "more than a session can buffer"));
             }
         }
         Ok(())
     }
 
-    /// What an error is, which of a server that asks for a certificate may be the want of it.
-    fn refusal(&self, error: &Error) -> Fault {
+    /// The fault of an error. A server that asks for a certificate may have ended the session for want of it.
+    fn refusal(&self, error: &Error) -> LayerError {
         let alert = match error {
             Error::AlertReceived(alert) => alert,
             _ => return fault(error),
         };
         match self.identity.refusal() {
             Some(why) if *alert != AlertDescription::NoApplicationProtocol => {
-                Fault::new(ErrorKind::ClientCertificate, &format!("{why} ({alert:?})"))
+                LayerError::new(ErrorKind::ClientCertificate, &format!("{why} ({alert:?})"))
             }
             _ => fault(error),
         }
@@ -223,19 +223,19 @@ impl TlsSession {
     }
 
     /// Encrypts bytes for the socket, after what the session itself has to send.
-    pub fn encrypt(&mut self, plain: &[u8], wire: &mut Vec<u8>) -> Result<(), Fault> {
+    pub fn encrypt(&mut self, plain: &[u8], wire: &mut Vec<u8>) -> Result<(), LayerError> {
         let sent = self.connection.writer().write_all(plain);
         while sent.is_ok() && self.connection.wants_write() {
             if self.connection.write_tls(wire).is_err() {
                 break;
             }
         }
-        sent.map_err(|error| Fault::new(ErrorKind::Tls, &error.to_string()))
+        sent.map_err(|error| LayerError::new(ErrorKind::Tls, &error.to_string()))
     }
 }
 
 /// What an error means to the user.
-fn fault(error: &Error) -> Fault {
+fn fault(error: &Error) -> LayerError {
     let Error::InvalidCertificate(why) = error else {
         let text = match error {
             Error::InvalidMessage(_) => "what it sends is not TLS".into(),
@@ -250,7 +250,7 @@ fn fault(error: &Error) -> Fault {
             Error::NoCertificatesPresented => ErrorKind::Certificate,
             _ => ErrorKind::Tls,
         };
-        return Fault::new(kind, &text);
+        return LayerError::new(kind, &text);
     };
     let text = match why {
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => "it has expired".into(),
@@ -264,5 +264,5 @@ fn fault(error: &Error) -> Fault {
         why if is_self_signed(why) => "it is self-signed".into(),
         _ => why.to_string(),
     };
-    Fault::new(ErrorKind::Certificate, &text)
+    LayerError::new(ErrorKind::Certificate, &text)
 }

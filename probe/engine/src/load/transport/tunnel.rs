@@ -1,18 +1,18 @@
-//! The way through a proxy: CONNECT (RFC 9110, section 9.3.6).
+//! A tunnel through a proxy: CONNECT (RFC 9110, section 9.3.6).
 
-use super::Fault;
+use super::LayerError;
 use crate::load::error::ErrorKind;
 use crate::load::http_head::{parse_status, MAX_HEAD_BYTES};
 use crate::load::plan::TunnelPlan;
 
-/// A connection to a proxy that has not led on yet.
+/// A connection to a proxy that has not accepted CONNECT yet.
 pub struct Tunnel {
-    /// What asks for it; empty once that is sent.
+    /// The CONNECT request; empty once it is sent.
     pub request: Vec<u8>,
     held: Vec<u8>,
 }
 
-/// The bytes that ask a proxy for the way.
+/// The CONNECT request.
 pub fn request(plan: &TunnelPlan) -> Vec<u8> {
     let TunnelPlan { authority, authorization } = plan;
     let credentials = authorization
@@ -26,9 +26,9 @@ impl Tunnel {
         Tunnel { request: request.into(), held: Vec::new() }
     }
 
-    /// Takes bytes of the proxy's reply; once it leads on, what came after it.
-    pub fn feed(&mut self, bytes: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
-        let refused = |why: &str| Fault::new(ErrorKind::Proxy, why);
+    /// Takes bytes of the proxy's reply. Once the proxy accepts, returns the bytes after its reply.
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<Option<Vec<u8>>, LayerError> {
+        let refused = |why: &str| LayerError::new(ErrorKind::Proxy, why);
         let end = head_end(&mut self.held, bytes, b"HTTP/1.")
             .map_err(|_| refused("what the proxy sends is not HTTP/1.1"))?;
         let Some(end) = end else {
@@ -46,20 +46,22 @@ impl Tunnel {
 }
 
 /// Adds bytes to those of a reply that begins with `expected`; the length of its head, once that is complete.
-pub fn head_end(held: &mut Vec<u8>, bytes: &[u8], expected: &[u8]) -> Result<Option<usize>, Fault> {
+pub fn head_end(held: &mut Vec<u8>, bytes: &[u8], expected: &[u8]) -> Result<Option<usize>, LayerError> {
     // The first bytes tell, so that a server without end is not read to the limit.
     let before = held.len();
     held.extend_from_slice(bytes);
     let count = held.len().min(expected.len());
     if held[..count] != expected[..count] {
-        return Err(Fault::new(ErrorKind::Protocol, "its reply is not HTTP/1.1"));
+        return Err(LayerError::new(ErrorKind::Protocol, "its reply is not HTTP/1.1"));
     }
     // A head that comes byte by byte is parsed where it can have ended.
     let from = before.saturating_sub(3);
     let end = memchr::memmem::find(&held[from..], b"\r\n\r\n");
     let end = end.map(|end| from + end + 4);
     match end.filter(|&end| end <= MAX_HEAD_BYTES) {
-        None if held.len() > MAX_HEAD_BYTES => Err(Fault::new(ErrorKind::TooLarge, "its reply has no end")),
+        None if held.len() > MAX_HEAD_BYTES => {
+            Err(LayerError::new(ErrorKind::TooLarge, "its reply has no end"))
+        }
         end => Ok(end),
     }
 }
@@ -80,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_proxy_leads_on_or_says_why_not() {
+    fn a_proxy_accepts_or_says_why_not() {
         for step in [1, 7, 1000] {
             let ok = b"HTTP/1.0 200 Connection established\r\nVia: x\r\n\r\nnext";
             assert_eq!(fed(ok, step), Ok(b"next".to_vec()));

@@ -3,7 +3,7 @@
 mod upgrade;
 
 use super::handler::{End, LayeredHandler};
-use super::Fault;
+use super::LayerError;
 use crate::io::{Arrival, Ending, Handler, Next, ReplyPart, Slot};
 use crate::load::error::ErrorKind;
 use crate::load::http_request::MessageTemplate;
@@ -70,7 +70,7 @@ impl WebSocket {
     }
 
     /// Takes bytes from the server. Whether the handshake is complete with them.
-    pub fn feed(&mut self, bytes: &[u8]) -> Result<bool, Fault> {
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<bool, LayerError> {
         let Some(upgrade) = &mut self.upgrade else {
             self.input.extend_from_slice(bytes);
             return Ok(false);
@@ -84,7 +84,7 @@ impl WebSocket {
     }
 
     /// The next message; what it makes this side answer is appended to `out`.
-    pub fn next(&mut self, out: &mut Vec<u8>) -> Result<Option<Incoming>, Fault> {
+    pub fn next(&mut self, out: &mut Vec<u8>) -> Result<Option<Incoming>, LayerError> {
         if self.upgrade.is_some() {
             return Ok(None);
         }
@@ -169,7 +169,7 @@ struct Frame<'a> {
 
 impl Frame<'_> {
     /// The frame that bytes of the server begin with; None where it is not complete.
-    fn parse(bytes: &[u8]) -> Result<Option<Frame<'_>>, Fault> {
+    fn parse(bytes: &[u8]) -> Result<Option<Frame<'_>>, LayerError> {
         let [first, second, rest @ ..] = bytes else {
             return Ok(None);
         };
@@ -206,7 +206,10 @@ impl Frame<'_> {
 }
 
 /// Adds a frame to the fragments of its message; the message, where that is complete.
-fn add_fragment(fragments: &mut Option<(u8, Vec<u8>)>, frame: &Frame<'_>) -> Result<Option<Vec<u8>>, Fault> {
+fn add_fragment(
+    fragments: &mut Option<(u8, Vec<u8>)>,
+    frame: &Frame<'_>,
+) -> Result<Option<Vec<u8>>, LayerError> {
     if fragments.is_some() != (frame.opcode == CONTINUATION) {
         return Err(broken("fragments of messages out of order"));
     }
@@ -249,16 +252,16 @@ fn write_frame(opcode: u8, payload: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-fn check_text(bytes: &[u8]) -> Result<(), Fault> {
+fn check_text(bytes: &[u8]) -> Result<(), LayerError> {
     let checked = std::str::from_utf8(bytes);
     checked.map(|_| ()).map_err(|_| broken("text that is not UTF-8"))
 }
 
-fn broken(what: &str) -> Fault {
-    Fault::new(ErrorKind::Protocol, &format!("the server sent {what}"))
+fn broken(what: &str) -> LayerError {
+    LayerError::new(ErrorKind::Protocol, &format!("the server sent {what}"))
 }
 
-fn too_large() -> Fault {
+fn too_large() -> LayerError {
     let text = format!("the server sent a message of more than {MAX_MESSAGE_BYTES} bytes");
-    Fault::new(ErrorKind::TooLarge, &text)
+    LayerError::new(ErrorKind::TooLarge, &text)
 }

@@ -90,7 +90,7 @@ impl Shard {
             let age_ns = match (connection.stage, connection.pending_ns.take()) {
                 (Stage::Busy(_), _) => now - connection.request.intended_ns,
                 (_, Some(intended)) => {
-                    // One that the server refused has been counted.
+                    // A request that the server refused was counted when it was sent first.
                     record.intended += u64::from(connection.request.refusals == 0);
                     record.unsent += 1;
                     end_ns.saturating_sub(intended)
@@ -128,13 +128,13 @@ impl Shard {
             let counts = self.decoder.received_and_behind(&connection.reply, now);
             if let Some((received, behind)) = counts {
                 record.chunks += received;
-                // A paused reader is not behind through the server.
+                // Where the engine paused the reader, the server is not to blame.
                 record.behind += if connection.stream.was_paused { 0 } else { behind };
             }
         }
     }
 
-    /// Closes all connections; streams by a reset, so that no port stays in TIME_WAIT.
+    /// Closes all connections. Streams are reset, so that no port stays in TIME_WAIT.
     pub fn close_all<I: Io>(&mut self, io: &mut I) {
         self.recorder.record.open_at_end = self.open as u64;
         for slot in 0..self.connections.len() {
@@ -159,7 +159,7 @@ impl Shard {
             let (number, target) = (connection.request.number, connection.request.target);
             let number = Some(number).filter(|_| self.encoder.keeps_service_times);
             if !self.arrivals.is_closed_loop() {
-                // As many as an overload makes would use up all ports.
+                // Ports in TIME_WAIT would run out when an overload makes many clients hang up.
                 io.reset_when_closed(slot);
             }
             io.close(slot);

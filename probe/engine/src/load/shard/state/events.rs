@@ -38,7 +38,7 @@ impl Handler for Shard {
         connection.stage = Busy::since(now);
         self.deferral.sent();
         if connection.request.refusals > 0 {
-            // It was sent before.
+            // It is sent again, and was recorded when it was sent first.
             return;
         }
         match (self.samples_reads, connection.request.replied_ns.take()) {
@@ -89,7 +89,7 @@ impl Handler for Shard {
         let at_ns = at_ns.unwrap_or(now).min(now).max(connection.request.ready_ns);
         connection.request.queued_ns += at_ns - connection.request.ready_ns;
         connection.request.ready_ns = at_ns;
-        // Of a closed loop too: it was due when the engine handed it over.
+        // In a closed loop, too, its latency counts from then: it waited for the stream.
         connection.request.is_due_when_begun = false;
         self.recorder.record.stream_waits += 1;
     }
@@ -142,7 +142,7 @@ impl Handler for Shard {
                 let mut on_event = |event| recorder.event(now, event, fed, was_paused, target);
                 match self.decoder.decode_eof(reply, &mut on_event) {
                     Progress::Done(result, _) => {
-                        // An attacker could have cut it.
+                        // Without the end of the TLS session an attacker may have truncated the reply.
                         let is_cut = ending == Ending::Cut;
                         let result = if is_cut { Err(ErrorKind::Truncated) } else { result };
                         let _ = self.complete(slot, Instants::of(now), result, false, None);

@@ -16,7 +16,7 @@ use crate::load::request_log::Line;
 use crate::load::shard::arrivals::Arrivals;
 use crate::load::shard::connection::{Busy, Connection, Stage};
 use crate::load::shard::dialer::Dialer;
-use crate::load::shard::recorder::{Recorder, Reply};
+use crate::load::shard::recorder::{Recorder, ReplyTimes};
 use crate::load::shard::wait::{Deferral, ReadLateness, Wakeup};
 use crate::load::shard::ShardConfig;
 use faults::FaultSchedule;
@@ -191,7 +191,7 @@ impl Shard {
         }
     }
 
-    /// Sends what was due before the end on free connections: only this engine was late with it.
+    /// At the end, sends requests that were due before it: only this engine was late with them.
     pub fn dispatch_last<I: Io>(&mut self, now: u64, io: &mut I) {
         if self.arrivals.is_past_end(now) && !self.config.stop_requested() {
             self.arrivals.end_slack();
@@ -199,7 +199,8 @@ impl Shard {
         }
     }
 
-    /// What a connection without a request does next. It is free from the arrival of the last reply on.
+    /// Starts the next request of a connection that has none, if one is due. The connection is free since its last reply
+    /// arrived.
     fn next(&mut self, slot: Slot, at: Instants) -> Next {
         let Instants { arrived, now } = at;
         self.connections[slot].request.refusals = 0;
@@ -235,7 +236,8 @@ impl Shard {
         }
     }
 
-    /// A request gets a connection that was free from `free_ns` on: how long it waited for that, and who caused it.
+    /// Gives a request a connection that was free from `free_ns` on. Notes how long it waited, and how much of that the
+    /// engine caused.
     fn assign(&mut self, slot: Slot, intended: u64, free_ns: u64, now: u64) {
         let connection = &mut self.connections[slot];
         let ready_ns = intended.max(free_ns).min(now);
@@ -260,7 +262,7 @@ impl Shard {
         if !self.decoder.streams() && connection.request.refusals == 0 {
             self.recorder.intended(intended);
         }
-        // A server that is sent nothing begins at the handshake, which has ended now.
+        // A server that gets no request starts its stream when the handshake ends, which is now.
         let begin = if self.encoder.listens {
             self.recorder.schedule_error(&mut connection.request, now);
             intended
@@ -301,9 +303,9 @@ impl Shard {
                 self.recorder.error(arrived, kind, Some(target));
                 self.note_wrong(slot);
             }
-            // That of the lead.
+            // The reply to a request from before the load began.
             Ok(()) if connection.request.intended_ns < self.arrivals.start_ns => {}
-            // Its client would have hung up, had this thread looked in time.
+            // This thread looked too late: its client would have hung up.
             Ok(()) if self.patience_ns.is_some_and(|most| latency > most) => {
                 self.recorder.first_byte(first_byte_ns);
                 self.recorder.hung_up(arrived, None, target);
@@ -314,7 +316,7 @@ impl Shard {
                 let end = self.arrivals.end_ns.filter(|&end| arrived > end);
                 let before = end.map(|end| end.saturating_sub(arrived - service));
                 let late_share = before.map(|before| before as f64 / service.max(1) as f64);
-                let reply = Reply {
+                let reply = ReplyTimes {
                     latency_ns: latency,
                     service_ns: service,
                     first_byte_ns,
@@ -333,7 +335,7 @@ impl Shard {
         Next::Close
     }
 
-    /// The line of a request that a reply has ended.
+    /// Logs a request whose reply is complete.
     #[inline]
     fn log_reply(&mut self, slot: Slot, end_ns: u64, result: Result<(), ErrorKind>) {
         if let Some(log) = &mut self.config.log {
@@ -349,7 +351,7 @@ impl Shard {
         }
     }
 
-    /// The line of a request without a reply.
+    /// Logs a request without a reply.
     fn log_end(&mut self, slot: Slot, end_ns: u64, error: &'static str) {
         if let Some(log) = &mut self.config.log {
             log.add(Line { error: Some(error), ..line(&self.connections[slot], end_ns) });

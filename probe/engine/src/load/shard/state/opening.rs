@@ -10,8 +10,8 @@ use crate::load::shard::dialer::Dial;
 use std::io;
 use wire::clock::now_ns;
 
-/// How often in succession a request is sent again that the server has not processed, besides once for each of the
-/// requests that share its connections: a server may take as little as one on each.
+/// How often in succession a request is sent again after the server refused it, besides once for each request that
+/// shares its connections: a server may take only one on each connection.
 const MAX_REFUSALS: usize = 10;
 
 impl Shard {
@@ -25,14 +25,14 @@ impl Shard {
                 self.reopen(slot, now, due_ns);
             }
         }
-        // Not those that opened again meanwhile: the end of the load cannot wait for them.
+        // Connections that fail meanwhile are queued again, and left for the next turn: the load has to end.
         for left in (0..self.dialer.queued()).rev() {
             let Some(dial) = self.dialer.dial(&self.config, io) else {
                 break;
             };
             self.dialed(dial);
             if left > 0 {
-                // A connect takes no longer because others are dialled after it.
+                // Takes in connects that have succeeded, so that later dials are not part of their times.
                 self.poll_events(io)?;
             }
         }
@@ -46,7 +46,7 @@ impl Shard {
         let now = begun_ns.unwrap_or_else(now_ns);
         let late_ns = now.saturating_sub(dial.ready_ns);
         if self.decoder.streams() {
-            // Nothing else is due for a stream than its opening.
+            // The opening of a stream is its only due event.
             connection.request.open_late_ns = late_ns;
         } else if connection.pending_ns.is_some() {
             match self.arrivals.is_closed_loop() {
@@ -146,7 +146,7 @@ impl Shard {
         self.open -= usize::from(owned);
     }
 
-    /// The connection that a slot waited for came to nothing. `at_once`: another can be opened.
+    /// The connection that a slot waited for failed, or takes no more requests. `at_once`: another can be opened.
     pub(super) fn not_joined(&mut self, slot: Slot, now: u64, at_once: bool) {
         self.dialer.connect_ended();
         match at_once {

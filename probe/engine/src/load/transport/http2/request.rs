@@ -1,13 +1,13 @@
 //! Converts HTTP/1.1 request bytes to HTTP/2 requests.
 
 use crate::load::error::ErrorKind;
-use crate::load::transport::Fault;
+use crate::load::http_head::MAX_FIELDS;
+use crate::load::transport::LayerError;
 use bytes::Bytes;
 use http::header::{HeaderName, HeaderValue};
 use http::{Method, Request, Uri, Version};
 use std::rc::Rc;
 
-const MAX_FIELDS: usize = 1000;
 /// This many different requests are kept; a load has at most as many targets.
 const MAX_KEPT: usize = 100;
 
@@ -29,14 +29,14 @@ impl Http2Requests {
     }
 
     /// The request of these bytes.
-    pub fn prepare(&mut self, bytes: &Rc<[u8]>) -> Result<Http2Request, Fault> {
+    pub fn prepare(&mut self, bytes: &Rc<[u8]>) -> Result<Http2Request, LayerError> {
         let known = self.kept.iter().find(|(kept, _)| Rc::ptr_eq(kept, bytes));
         if let Some((_, prepared)) = known {
             return Ok(prepared.clone());
         }
-        let wrong = || Fault::new(ErrorKind::Protocol, "the request cannot be sent by HTTP/2");
+        let wrong = || LayerError::new(ErrorKind::Protocol, "the request cannot be sent by HTTP/2");
         let prepared = parse(bytes, self.scheme).ok_or_else(wrong)?;
-        // Somebody else has it too: it is not composed for this request alone.
+        // The encoder holds these bytes as well, so it will send them again.
         if Rc::strong_count(bytes) > 1 && self.kept.len() < MAX_KEPT {
             self.kept.push((Rc::clone(bytes), prepared.clone()));
         }
@@ -57,7 +57,7 @@ fn parse(bytes: &[u8], scheme: &str) -> Option<Http2Request> {
     *head.method_mut() = Method::from_bytes(request.method?.as_bytes()).ok()?;
     *head.uri_mut() = uri.ok()?;
     for field in request.headers.iter() {
-        // The authority has the host. The others are of the connection, which has many requests; of these
+        // `:authority` has the host. The others describe a connection of HTTP/1.1; but
         // gRPC's servers want `te: trailers`, and HTTP/2 forbids another value (RFC 9113, section 8.2.2).
         let is_te = field.name.eq_ignore_ascii_case("te") && !field.value.eq_ignore_ascii_case(b"trailers");
         let of_connection = ["host", "connection", "upgrade", "keep-alive", "proxy-connection"];

@@ -6,7 +6,7 @@ use crate::load::error::ErrorKind;
 use crate::load::plan::Http2Plan;
 use crate::load::transport::handler::{End, LayeredHandler};
 use crate::load::transport::link::{ConnectionIndex, Session};
-use crate::load::transport::Fault;
+use crate::load::transport::LayerError;
 
 impl<H: Handler> LayeredHandler<'_, H> {
     pub fn begin_http2(
@@ -21,7 +21,7 @@ impl<H: Handler> LayeredHandler<'_, H> {
         let link = self.links.get(number).ok_or(End::Closed)?;
         let chosen = link.tls.as_ref().map(|tls| tls.protocol());
         if chosen.is_some_and(|protocol| protocol != Some(b"h2")) {
-            return Err(Fault::new(ErrorKind::NoHttp2, "it does not choose HTTP/2").into());
+            return Err(LayerError::new(ErrorKind::NoHttp2, "it does not choose HTTP/2").into());
         }
         let mut session = Http2::new(plan)?;
         link.is_open = true;

@@ -14,7 +14,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct Verifier {
     algorithms: WebPkiSupportedAlgorithms,
-    /// None: any certificate is accepted, with whose key the server signs.
+    /// None: any certificate is accepted whose key signs the handshake.
     by_authority: Option<Arc<WebPkiServerVerifier>>,
     named: Vec<CertificateDer<'static>>,
 }
@@ -56,8 +56,8 @@ impl ServerCertVerifier for Verifier {
         let verified = by_authority.verify_server_cert(certificate, intermediates, name, ocsp, now);
         let is_named = self.named.iter().any(|named| named == certificate);
         match verified {
-            // A self-signed certificate is that of an authority as well, which webpki does not allow of a server. Its
-            // dates have been checked before.
+            // webpki takes a self-signed certificate for one of an authority, and refuses it for a server. It has
+            // checked the dates before.
             Err(Error::InvalidCertificate(why)) if is_named && is_self_signed(&why) => {
                 verify_server_name(&ParsedCertificate::try_from(certificate)?, name)?;
                 Ok(ServerCertVerified::assertion())
@@ -89,7 +89,7 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-/// Whether a certificate is refused because its owner signed it: webpki's word for this is in the text alone.
+/// Whether webpki refuses a certificate because it is self-signed, which only the text of its error says.
 pub fn is_self_signed(why: &CertificateError) -> bool {
     matches!(why, CertificateError::Other(other) if other.to_string().contains("CaUsedAsEndEntity"))
 }

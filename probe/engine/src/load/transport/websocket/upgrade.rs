@@ -3,7 +3,7 @@
 use crate::load::error::ErrorKind;
 use crate::load::http_head::{trimmed, MAX_FIELDS};
 use crate::load::transport::tunnel::head_end;
-use crate::load::transport::Fault;
+use crate::load::transport::LayerError;
 use ring::digest::{digest, SHA1_FOR_LEGACY_USE_ONLY};
 
 /// Of RFC 6455, section 1.3.
@@ -41,7 +41,7 @@ impl Upgrade {
     }
 
     /// Takes bytes of the reply; once it is complete, and accepts, what came after it.
-    pub fn feed(&mut self, bytes: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<Option<Vec<u8>>, LayerError> {
         let Some(end) = head_end(&mut self.held, bytes, b"HTTP/1.1 ")? else {
             return Ok(None);
         };
@@ -49,12 +49,12 @@ impl Upgrade {
         Ok(Some(self.held.split_off(end)))
     }
 
-    fn check(&self, head: &[u8]) -> Result<(), Fault> {
+    fn check(&self, head: &[u8]) -> Result<(), LayerError> {
         let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
         let mut response = httparse::Response::new(&mut fields);
-        let refused = |why: &str| Err(Fault::new(ErrorKind::Upgrade, why));
+        let refused = |why: &str| Err(LayerError::new(ErrorKind::Upgrade, why));
         if !matches!(response.parse(head), Ok(httparse::Status::Complete(_))) {
-            return Err(Fault::new(ErrorKind::Protocol, "its reply is not HTTP/1.1"));
+            return Err(LayerError::new(ErrorKind::Protocol, "its reply is not HTTP/1.1"));
         }
         let status = response.code.unwrap_or(0);
         if status != 101 {
