@@ -3,26 +3,26 @@
 
 use libfuzzer_sys::fuzz_target;
 use engine::load::error::ErrorKind;
-use engine::load::http::{Done, Read, ResponseParser};
+use engine::load::http::ResponseParser;
 use engine::load::http_head::MAX_HEAD_BYTES;
 
-type Parsed = (Vec<u8>, Result<Option<(Done, usize)>, ErrorKind>, Option<Done>);
+type Parsed = (Vec<u8>, Result<Option<(Option<u16>, bool, usize)>, ErrorKind>, bool);
 
-/// The body, how it ended, and the response that the end of the connection completes.
+/// The body, how it ended (status, keep-alive, bytes after it), and whether the end of the connection completes it.
 fn read<'a>(pieces: impl Iterator<Item = &'a [u8]>, total: usize, head: bool) -> Parsed {
     let (mut response, mut body, mut done) = (ResponseParser::new(head, MAX_HEAD_BYTES as u32), Vec::new(), 0);
     for piece in pieces {
         done += piece.len();
         match response.feed(piece, &mut |piece| body.extend_from_slice(piece.bytes)) {
-            Ok(Read::More) => {}
-            Ok(Read::Done(end, rest)) => {
-                return (body, Ok(Some((end, total - done + rest.len()))), None)
+            Ok(None) => {}
+            Ok(Some(rest)) => {
+                let after = total - done + rest.len();
+                return (body, Ok(Some((response.status(), response.keep_alive, after))), false);
             }
-            Err(kind) => return (body, Err(kind), None),
+            Err(kind) => return (body, Err(kind), false),
         }
     }
-    let ended = response.at_eof();
-    (body, Ok(None), ended)
+    (body, Ok(None), response.ends_with_connection())
 }
 
 fuzz_target!(|data: &[u8]| {

@@ -3,7 +3,7 @@
 use super::body::{BodyCheck, BodyState};
 use super::error::ErrorKind;
 use super::framing::Splitter;
-use super::http::{HeadProgress, Read, ResponseParser};
+use super::http::{HeadProgress, ResponseParser};
 use super::http_head::MAX_HEAD_BYTES;
 use super::plan::{Framing, Plan, Protocol};
 use super::sequence::{CheckedMessage, StreamFormat, StreamState};
@@ -102,7 +102,7 @@ impl Decoder {
 
     /// Notes why a reply that timed out had no end, if its head is to blame.
     pub fn note_endless(&self, reply: &ReplyState) {
-        if matches!(reply, ReplyState::Http(response, _) if response.at_eof().is_some()) {
+        if matches!(reply, ReplyState::Http(response, _) if response.ends_with_connection()) {
             let why = "a response without Content-Length, and the connection that would end it stays open";
             self.first_wrong.get_or_init(|| why.into());
         }
@@ -208,9 +208,7 @@ impl Decoder {
                 Progress::More
             }
             (ReplyState::Http(response, body), ReplyPart::End) => {
-                let status = response.status();
-                status.map(ReplyEvent::Status).map(on_event);
-                Progress::Done(self.finish(body, status), true)
+                Progress::Done(self.finish_http(response, body, on_event), true)
             }
             (ReplyState::Stream(stream), ReplyPart::Bytes(bytes)) => {
                 let Stream { response, splitter, state } = &mut **stream;
@@ -227,9 +225,9 @@ impl Decoder {
                 }
                 match (read, framing) {
                     (Err(kind), _) | (_, Err(kind)) => Progress::Broken(kind),
-                    (Ok(Read::More), _) => Progress::More,
+                    (Ok(None), _) => Progress::More,
                     // The server should have held it open.
-                    (Ok(Read::Done(..)), _) => Progress::Broken(ErrorKind::Ended),
+                    (Ok(Some(_)), _) => Progress::Broken(ErrorKind::Ended),
                 }
             }
             (ReplyState::Stream(_), ReplyPart::Head(status)) => self.stream_head(status, on_event),
@@ -275,26 +273,37 @@ impl Decoder {
             first.get_or_insert(piece.bytes);
             check.feed(body, piece.bytes);
         });
-        let (done, rest) = match read {
+        let rest = match read {
             Err(kind) => {
                 if kind == ErrorKind::Protocol {
                     self.first_wrong.get_or_init(|| refusal(response, bytes));
                 }
                 return Progress::Broken(kind);
             }
-            Ok(Read::More) => return Progress::More,
-            Ok(Read::Done(done, rest)) => (done, rest),
+            Ok(None) => return Progress::More,
+            Ok(Some(rest)) => rest,
         };
-        on_event(ReplyEvent::Status(done.status));
         // Most servers describe a failure in one piece; later pieces are not kept.
-        if had_bytes == 0 && check.check_status(Some(done.status)).is_err() {
+        if had_bytes == 0 && check.check_status(response.status()).is_err() {
             body.show(first.unwrap_or_default());
         }
-        let result = self.finish(body, Some(done.status));
+        let result = self.finish_http(response, body, on_event);
         match rest.is_empty() {
-            true => Progress::Done(result, done.keep_alive && !self.closes),
+            true => Progress::Done(result, response.keep_alive && !self.closes),
             false => Progress::Unsolicited(result),
         }
+    }
+
+    /// A response is complete: its status, and whether it is right.
+    fn finish_http(
+        &self,
+        response: &ResponseParser,
+        body: &BodyState,
+        on_event: &mut impl FnMut(ReplyEvent),
+    ) -> Result<(), ErrorKind> {
+        let status = response.status();
+        status.map(ReplyEvent::Status).map(on_event);
+        self.finish(body, status)
     }
 
     /// The status of a stream has come.
@@ -327,14 +336,12 @@ impl Decoder {
             ReplyState::Idle | ReplyState::Message(_) => false,
             ReplyState::Line(body) => body.bytes() > 0,
             ReplyState::Http(response, body) => {
-                if let Some(done) = response.at_eof() {
-                    on_event(ReplyEvent::Status(done.status));
-                    let result = self.finish(body, Some(done.status));
-                    return Progress::Done(result, false);
+                if response.ends_with_connection() {
+                    return Progress::Done(self.finish_http(response, body, on_event), false);
                 }
                 response.has_begun()
             }
-            ReplyState::Stream(stream) if stream.response.at_eof().is_some() => {
+            ReplyState::Stream(stream) if stream.response.ends_with_connection() => {
                 return Progress::Broken(ErrorKind::Ended);
             }
             ReplyState::Stream(stream) => stream.response.has_begun(),

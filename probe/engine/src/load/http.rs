@@ -30,14 +30,9 @@ pub struct ResponseParser {
     interim: u8,
     no_body: bool,
     status: u16,
-    keep_alive: bool,
-    max_head_bytes: u32,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Done {
-    pub status: u16,
+    /// Once the response is complete: whether the connection can be used again.
     pub keep_alive: bool,
+    max_head_bytes: u32,
 }
 
 /// How much of a response has arrived.
@@ -49,14 +44,6 @@ pub struct HeadProgress {
     pub has_begun: bool,
     /// It is the final response.
     pub is_final: bool,
-}
-
-/// The state of a response after some bytes.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Read<'a> {
-    More,
-    /// The response is complete; these bytes came after it.
-    Done(Done, &'a [u8]),
 }
 
 impl ResponseParser {
@@ -125,23 +112,23 @@ impl ResponseParser {
         }
     }
 
-    /// Parses bytes; pieces of the body go to the sink.
+    /// Parses bytes; pieces of the body go to the sink. Returns the bytes after the response once it is complete.
     pub fn feed<'a>(
         &mut self,
         mut bytes: &'a [u8],
         sink: &mut impl FnMut(Piece<'a>),
-    ) -> Result<Read<'a>, ErrorKind> {
+    ) -> Result<Option<&'a [u8]>, ErrorKind> {
         while let State::Head = self.state {
             match self.head(bytes)? {
-                None => return Ok(Read::More),
+                None => return Ok(None),
                 Some(used) => bytes = &bytes[used..],
             }
         }
         match &mut self.state {
-            State::Head | State::Layered => Ok(Read::More),
+            State::Head | State::Layered => Ok(None),
             State::Open => {
                 sink(Piece { bytes, last: false });
-                Ok(Read::More)
+                Ok(None)
             }
             State::Length(left) => {
                 let count = bytes.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
@@ -151,23 +138,15 @@ impl ResponseParser {
                 if count > 0 {
                     sink(Piece { bytes: body, last });
                 }
-                Ok(self.read(last.then_some(rest)))
+                Ok(last.then_some(rest))
             }
-            State::Chunked(chunked) => {
-                let rest = chunked.feed(bytes, sink)?;
-                Ok(self.read(rest))
-            }
+            State::Chunked(chunked) => chunked.feed(bytes, sink),
         }
     }
 
-    fn read<'a>(&self, rest: Option<&'a [u8]>) -> Read<'a> {
-        let done = Done { status: self.status, keep_alive: self.keep_alive };
-        rest.map_or(Read::More, |rest| Read::Done(done, rest))
-    }
-
-    /// The response that the end of the connection completes, if it does.
-    pub fn at_eof(&self) -> Option<Done> {
-        matches!(self.state, State::Open).then(|| Done { status: self.status, keep_alive: false })
+    /// Whether the end of the connection completes the response.
+    pub fn ends_with_connection(&self) -> bool {
+        matches!(self.state, State::Open)
     }
 
     /// Parses a head. Returns how many of the bytes belong to it; None when it is incomplete.

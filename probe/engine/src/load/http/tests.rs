@@ -13,15 +13,15 @@ fn read(text: &[u8], step: usize, ends: bool) -> Result<(u16, bool, Vec<u8>, usi
     let mut done = 0;
     for piece in text.chunks(step) {
         done += piece.len();
-        let read = response.feed(piece, &mut |piece| body.extend_from_slice(piece.bytes))?;
-        if let Read::Done(end, rest) = read {
+        let rest = response.feed(piece, &mut |piece| body.extend_from_slice(piece.bytes))?;
+        if let Some(rest) = rest {
             let left = rest.len() + text.len() - done;
-            return Ok((end.status, end.keep_alive, body, left));
+            return Ok((response.status().unwrap(), response.keep_alive, body, left));
         }
     }
-    match response.at_eof().filter(|_| ends) {
-        Some(end) => Ok((end.status, end.keep_alive, body, 0)),
-        None => Err(ErrorKind::Truncated),
+    match ends && response.ends_with_connection() {
+        true => Ok((response.status().unwrap(), response.keep_alive, body, 0)),
+        false => Err(ErrorKind::Truncated),
     }
 }
 
@@ -120,25 +120,24 @@ fn the_line_that_is_refused() {
 fn the_state_of_a_response() {
     let mut response = ResponseParser::new(false, MAX);
     let mut ignore = |_: Piece| {};
-    assert!(!response.has_begun() && response.at_eof().is_none());
-    assert_eq!(response.feed(b"HTTP/1.1", &mut ignore), Ok(Read::More));
+    assert!(!response.has_begun() && !response.ends_with_connection());
+    assert_eq!(response.feed(b"HTTP/1.1", &mut ignore), Ok(None));
     assert!(response.has_begun());
     assert_eq!(response.status(), None);
     let rest = b" 201 Made\r\n\r\nbody";
-    assert_eq!(response.feed(rest, &mut ignore), Ok(Read::More));
+    assert_eq!(response.feed(rest, &mut ignore), Ok(None));
     assert_eq!(response.status(), Some(201));
     assert!(response.has_begun());
-    let done = Done { status: 201, keep_alive: false };
-    assert_eq!(response.at_eof(), Some(done));
+    assert!(response.ends_with_connection() && !response.keep_alive);
 }
 
 #[test]
 fn the_response_to_head_has_no_body() {
     let mut response = ResponseParser::new(true, MAX);
     let text = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
-    let done = Done { status: 200, keep_alive: true };
     let read = response.feed(text, &mut |_| panic!("a body"));
-    assert_eq!(read, Ok(Read::Done(done, b"")));
+    assert_eq!(read, Ok(Some(&b""[..])));
+    assert_eq!((response.status(), response.keep_alive), (Some(200), true));
 }
 
 #[test]
@@ -185,7 +184,7 @@ fn limits_of_a_head() {
                 let text = fill(bytes);
                 let pieces = text.as_bytes().chunks(step);
                 let read = pieces.map(|piece| response.feed(piece, &mut |_| {})).last();
-                assert_eq!(matches!(read, Some(Ok(Read::Done(..)))), is_right, "{step} {bytes}");
+                assert_eq!(matches!(read, Some(Ok(Some(_)))), is_right, "{step} {bytes}");
             }
         }
     }
