@@ -7,7 +7,6 @@ use crate::load::engine::{Engine, Outcome, PreparedLoad};
 use crate::load::histogram::Histogram;
 use crate::load::plan::{Plan, Protocol};
 use crate::load::report;
-use crate::load::service_times::ServiceTimes;
 use crate::remote::{Awaited, Begun, DriverNotice, PartRecord, StartedEngines};
 use crate::stub::background::Background;
 use crate::stub::calls::{Ledger, Orphans};
@@ -489,12 +488,12 @@ impl FinishedLoad {
     }
 
     /// Ids of requests, where they have one, and their times.
-    fn ids<'a>(&'a self, times: &'a ServiceTimes) -> impl Iterator<Item = (String, u64)> + 'a {
+    fn ids<'a>(&'a self, times: &'a [(u64, u64)]) -> impl Iterator<Item = (String, u64)> + 'a {
         let request = self.plan.request.as_ref();
         let id = request.and_then(|request| request.id());
         id.into_iter().flat_map(move |id| {
             let times = times.iter();
-            times.map(move |(number, service_ns)| (id(number), service_ns))
+            times.map(move |&(number, ns)| (id(number), ns))
         })
     }
 

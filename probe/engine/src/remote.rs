@@ -87,10 +87,12 @@ impl Awaited {
         let name = format!("record {} of load {}", self.ended, self.load);
         self.check_service_times(&part.record.record).map_err(|why| format!("{name}: {why}"))?;
         self.outcome.merge(&part.record);
-        if let Some(number) = self.outcome.record.service_times.repeated() {
-            return Err(format!("{name}: request {number} was answered before"));
+        let times = &mut self.outcome.record.service_times;
+        times.sort_unstable();
+        match times.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+            Some(pair) => Err(format!("{name}: request {} was answered before", pair[0].0)),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// Whether there is a service time for each answered request, and for no other.
@@ -105,9 +107,8 @@ impl Awaited {
             return Err(format!("service times of {count} requests, where {answered} are due"));
         }
         let most = self.plan.requests.unwrap_or(u64::MAX);
-        let mut numbers = times.iter().map(|(number, _)| number);
-        match numbers.find(|number| !(1..=most).contains(number)) {
-            Some(number) => Err(format!("request {number}, of {most}")),
+        match times.iter().find(|(number, _)| !(1..=most).contains(number)) {
+            Some((number, _)) => Err(format!("request {number}, of {most}")),
             None => Ok(()),
         }
     }
@@ -157,7 +158,7 @@ mod tests {
     fn numbered(numbers: &[u64]) -> PartRecord {
         let mut part = part(numbers.len() as u64);
         for &number in numbers {
-            part.record.record.service_times.add(number, 7);
+            part.record.record.service_times.push((number, 7));
         }
         part
     }

@@ -68,11 +68,7 @@ impl Epoll {
             return;
         };
         if entry.connecting {
-            let failed = match net::sockopt::socket_error(&entry.socket) {
-                Ok(Ok(())) => None,
-                Ok(Err(error)) | Err(error) => Some(error),
-            };
-            if let Some(error) = failed {
+            if let Err(error) = net::sockopt::socket_error(&entry.socket).and_then(|pending| pending) {
                 return self.end(slot, Ending::NotConnected(error.raw_os_error()), handler);
             }
             if !flags.contains(EventFlags::OUT) {

@@ -44,18 +44,17 @@ pub struct TemplatePlan {
     pub rows: Vec<Vec<String>>,
 }
 
-fn rows(templates: Option<&TemplatePlan>) -> Result<Rows, String> {
-    templates.map_or(Ok(Rows::default()), TemplatePlan::rows)
-}
-
 impl TemplatePlan {
-    /// The rows as bytes.
-    fn rows(&self) -> Result<Rows, String> {
+    /// The rows as bytes; none without templates.
+    fn rows(templates: Option<&TemplatePlan>) -> Result<Rows, String> {
+        let Some(TemplatePlan { columns, rows }) = templates else {
+            return Ok(Rows::default());
+        };
         let bytes = |row: &Vec<String>| -> Option<Vec<Vec<u8>>> {
-            let complete = row.len() == self.columns.len();
+            let complete = row.len() == columns.len();
             row.iter().map(|value| latin1_bytes(value)).collect::<Option<_>>().filter(|_| complete)
         };
-        let rows: Option<Vec<_>> = self.rows.iter().map(bytes).collect();
+        let rows: Option<Vec<_>> = rows.iter().map(bytes).collect();
         let wrong = "load: templates: a row has other columns, or a character above U+00FF";
         rows.map(Rows).ok_or_else(|| wrong.into())
     }
@@ -202,7 +201,7 @@ impl RequestPlan {
             file: self.body_path.as_deref().map(BodyFile::open).transpose()?,
             needs_length: ["POST", "PUT", "PATCH"].contains(&self.method.as_str()),
         };
-        Ok(MessageTemplate { heads, body: Some(body), rows: rows(templates)? })
+        Ok(MessageTemplate { heads, body: Some(body), rows: TemplatePlan::rows(templates)? })
     }
 
     fn header_lines(
@@ -255,7 +254,7 @@ impl MessageTemplate {
             templates.check_values("line", &pieces, &['\n'])?;
         }
         pieces.push_text(newline);
-        Ok(MessageTemplate { heads: vec![pieces], body: None, rows: rows(templates)? })
+        Ok(MessageTemplate { heads: vec![pieces], body: None, rows: TemplatePlan::rows(templates)? })
     }
 
     pub fn targets(&self) -> usize {

@@ -24,7 +24,6 @@ pub mod report;
 pub mod request_log;
 pub mod sequence;
 pub mod sequence_errors;
-pub mod service_times;
 pub mod shard;
 pub mod source;
 pub mod text;

@@ -3,7 +3,6 @@
 use super::body::BodyCheck;
 use super::http_request::{MessageTemplate, RequestPlan};
 use super::plan::{Framing, Pacing, Plan, Protocol, StreamPlan};
-use super::service_times::MAX_SENT;
 use super::text::MAX_MESSAGE_BYTES;
 use rustix::net::SocketAddrUnix;
 use std::fmt::Display;
@@ -12,6 +11,8 @@ use std::ops::RangeInclusive;
 /// The source ports of one address are exhausted long before.
 const MAX_CONNECTIONS: usize = 1_000_000;
 const MAX_ENGINES: usize = 1000;
+/// The most requests of a load whose service times another process gets: they fit into one line.
+const MAX_SENT: u64 = 500_000;
 const MAX_THREADS: usize = 256;
 /// Of a connection of HTTP/2.
 const MAX_STREAMS: usize = 10_000;
@@ -98,7 +99,7 @@ impl Plan {
     /// Whether the service times of this load by its requests' numbers, if it keeps them, can be sent to another
     /// process. Of HTTP/2 a request that is sent again has another number: there is no greatest one.
     pub fn check_service_times(&self) -> Result<(), String> {
-        let is_bounded = self.requests.is_some_and(|most| most <= MAX_SENT as u64);
+        let is_bounded = self.requests.is_some_and(|most| most <= MAX_SENT);
         let is_wrong = self.keeps_service_times() && (!is_bounded || self.http2.is_some());
         let what = "service times by request";
         refuse!(is_wrong, "{what}: for HTTP/1.1, with `requests` of at most {MAX_SENT}");

@@ -4,7 +4,6 @@ use super::course::Timeline;
 use super::error::ErrorCounts;
 use super::histogram::Histogram;
 use super::sequence_errors::SequenceErrors;
-use super::service_times::ServiceTimes;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::AddAssign;
@@ -73,6 +72,10 @@ fn add_seconds(own: &mut Vec<SecondStats>, other: &Vec<SecondStats>) {
         own.max_ns = own.max_ns.max(other.max_ns);
         own.open += other.open;
     }
+}
+
+fn append(own: &mut Vec<(u64, u64)>, other: &Vec<(u64, u64)>) {
+    own.extend_from_slice(other);
 }
 
 fn unite(own: &mut BTreeSet<(u64, u64)>, other: &BTreeSet<(u64, u64)>) {
@@ -159,12 +162,12 @@ pub struct Record {
     /// Connections whose reader was paused by a fault, and that were reset by one.
     paused: u64, add;
     reset: u64, add;
-    /// Of requests that their numbers identify to upstreams.
-    #[serde(default, skip_serializing_if = "ServiceTimes::is_empty")]
-    service_times: ServiceTimes, ServiceTimes::merge;
-    /// By number, when the clients of such requests hung up.
-    #[serde(default, skip_serializing_if = "ServiceTimes::is_empty")]
-    hung_up_ns: ServiceTimes, ServiceTimes::merge;
+    /// Number and service time of each answered request that its number identifies to upstreams.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    service_times: Vec<(u64, u64)>, append;
+    /// Number of each such request whose client hung up, and when.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    hung_up_ns: Vec<(u64, u64)>, append;
     #[serde(default)]
     course: Timeline, Timeline::merge;
     /// By step of a staircase.

@@ -55,7 +55,7 @@ fn outcome(numbers: impl DoubleEndedIterator<Item = u64>) -> Outcome {
         let (_, service_ns) = times_ns(number);
         outcome.record.replies.requests += 1;
         outcome.record.replies.service.add(service_ns);
-        outcome.record.service_times.add(number, service_ns);
+        outcome.record.service_times.push((number, service_ns));
     }
     outcome
 }

@@ -199,7 +199,7 @@ impl Recorder {
             line.answered(due_ns, latency_ns);
         }
         if let Some(number) = number {
-            self.record.service_times.add(number, service_ns);
+            self.record.service_times.push((number, service_ns));
         }
         if let Some(share) = late_share {
             self.record.late_shares += share;
@@ -215,7 +215,7 @@ impl Recorder {
     pub fn hung_up(&mut self, now_ns: u64, number: Option<u64>, target: usize) {
         self.error(now_ns, ErrorKind::HungUp, Some(target));
         if let Some(number) = number {
-            self.record.hung_up_ns.add(number, now_ns);
+            self.record.hung_up_ns.push((number, now_ns));
         }
     }
 

@@ -58,17 +58,18 @@ impl Shard {
             for slot in 0..self.connections.len() {
                 let id = self.config.connection_id(slot);
                 let connection = &mut self.connections[slot];
-                let hit = connection.stage.busy().is_some()
-                    && fault.hits(&self.config.plan.stream, id)
-                    && (fault != Fault::Resume || connection.stream.paused);
+                if connection.stage.busy().is_none() || !fault.hits(&self.config.plan.stream, id) {
+                    continue;
+                }
                 match fault {
-                    _ if !hit => {}
                     Fault::Pause => {
                         connection.stream.paused = true;
                         connection.stream.was_paused = true;
                         self.recorder.record.paused += 1;
                         io.pause(slot);
                     }
+                    // The pause may have hit an earlier connection of the slot.
+                    Fault::Resume if !connection.stream.paused => {}
                     Fault::Resume => {
                         connection.stream.paused = false;
                         if let Stage::Busy(busy) = &mut connection.stage {
