@@ -1,6 +1,6 @@
 //! Whether the loads of a step were what they were to be: the cause to end the trial otherwise.
 
-use super::{FinishedLoad, LoadStep, NamedLoad};
+use super::{FinishedLoad, LoadStep};
 use crate::load::error::{ErrorKind, Judgement};
 use crate::load::plan::Plan;
 use crate::load::record::Record;
