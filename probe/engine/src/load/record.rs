@@ -74,7 +74,7 @@ fn add_seconds(own: &mut Vec<SecondStats>, other: &Vec<SecondStats>) {
     }
 }
 
-fn append(own: &mut Vec<(u64, u64)>, other: &Vec<(u64, u64)>) {
+fn append(own: &mut Vec<(u64, u64)>, other: &[(u64, u64)]) {
     own.extend_from_slice(other);
 }
 
