@@ -146,12 +146,6 @@ TIMES_FROM = 1.3
 _LEAST_WIDTH = 3
 
 
-def times(value: Interval) -> tuple[str, str]:
-    """A ratio and the ends of its interval as `35 times` and `28–41`, with the digits that the interval
-    supports, three at most; the second is empty where there is no interval."""
-    return _amount(value)
-
-
 def excess(value: Interval) -> tuple[str, str]:
     """By how much a ratio above 1 exceeds it: `35 times` and `28–41` as `times`, or below `TIMES_FROM` `5 %`
     and `3–7 %`."""
@@ -159,7 +153,7 @@ def excess(value: Interval) -> tuple[str, str]:
         return times(value)
     low, high = (None if end is None else (end - 1) * 100 for end in (value.low, value.high))
     shares = replace(value, estimate=(value.estimate - 1) * 100, low=low, high=high)
-    return _amount(shares, is_share=True)
+    return times(shares, is_share=True)
 
 
 def is_small_excess(value: Interval) -> bool:
@@ -168,8 +162,9 @@ def is_small_excess(value: Interval) -> bool:
     return low > 1 and value.estimate < TIMES_FROM
 
 
-def _amount(value: Interval, *, is_share: bool = False) -> tuple[str, str]:
-    """A ratio or percentage and its ends, with enough decimals to tell them from no difference."""
+def times(value: Interval, *, is_share: bool = False) -> tuple[str, str]:
+    """A ratio and its interval as `35 times` and `28–41`, or a share as `5 %` and `3–7 %`, with the digits
+    that the interval supports, and that tell it from no difference; the second is empty without one."""
     unit, digits, no_difference = ("%", _DIGITS - 1, 0.0) if is_share else ("times", _DIGITS, 1.0)
     place = _last_place(value.estimate, digits)
     if value.low is None or value.high is None:

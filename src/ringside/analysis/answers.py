@@ -159,8 +159,7 @@ class _PointEvidence:
         return dict(sorted(ratios.items(), key=lambda item: item[1].estimate))
 
     def _first(self, names: tuple[str, ...]) -> tuple[FirstPlace, tuple[str, ...], frozenset[Obstacle]]:
-        """By verdicts and ranks, the state of the first place, who may have it, and why there is no verdict
-        between these. In a run that was cut off, it is open."""
+        """The state of the first place, who may have it, and obstacles between these. Open if cut off."""
         is_over = self.run.is_over
         known = self.run.rankings[self.run.headline.name, self.point].ranks if is_over else {}
         ranks = {name: known.get(name, (1, len(names))) for name in names}
@@ -217,8 +216,7 @@ class _PointEvidence:
         yield from self._warm_up(name, standing.names[0])
 
     def _warm_up(self, name: str, best: str) -> Iterator[tuple[float, Influence]]:
-        """Repeats that show no steady state, work that was done once beside repeats of the best, servers that
-        still got faster, and times of one unit of work that fall where there is more."""
+        """Influences of warming up: no steady state, work done once, servers or units that get faster."""
         headline, measurement = self.run.headline, self.run.measurement
         is_repeated = headline.name == measurement.repeated_metric
         for each in self.warm_ups if is_repeated else ():

@@ -282,8 +282,7 @@ class RunExamination:
         self._carry_over = functools.cache(self.observations.carry_over)
 
     def comparison(self, metric: Metric, point: Point, contender: str, baseline: str) -> Comparison | None:
-        """The comparison of a pair, in either order; None without a block in common. A ratio is marked as
-        overstated where no more blocks were made once the headline was decided."""
+        """A pair's comparison, in either order; None without a common block. Early stops are `overstated`."""
         comparison, of = self._judged(metric, point, contender, baseline), self._experiment
         if comparison is None:
             return None
@@ -350,8 +349,7 @@ class RunExamination:
         return beyond < _BEYOND_CARRY_OVER * math.hypot(own_error, error)
 
     def _of_percentiles(self, metric: Metric, point: Point, *names: str) -> Decision | None:
-        """The decision by percentiles of all requests: a difference if the interval excludes 1 at the error
-        rate divided by the number of comparisons. None where the store has no requests."""
+        """The decision by percentiles of all requests, Bonferroni-corrected; None if none are stored."""
         above, below = (self.observations.percentile(metric.name, Cell(name, point)) for name in names)
         if above is None or below is None or min(above.blocks, below.blocks) < MIN_BLOCKS:
             return None

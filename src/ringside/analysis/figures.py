@@ -196,8 +196,7 @@ class RunFigures:
             (metric.name, point): {
                 pair: comparison for pair in pairs if (comparison := compare(metric, point, *pair))
             }
-            for metric in self.metrics
-            for point in self.points
+            for metric, point in itertools.product(self.metrics, self.points)
         }
 
     def comparison(self, metric: Metric, contender: str, baseline: str, point: Point) -> Comparison | None:
@@ -222,8 +221,7 @@ class RunFigures:
                 [name for name in self.names if self.cell(name, point).often_failed],
                 [name for name in self.names if self.is_warming_up(metric.name, Cell(name, point))],
             )
-            for metric in self.metrics
-            for point in self.points
+            for metric, point in itertools.product(self.metrics, self.points)
         }
 
     @cached_property
@@ -237,8 +235,7 @@ class RunFigures:
                 if floor is not None and name != floor
                 if (ratio := self.ratio(metric.name, Cell(name, point), Cell(floor, point)))
             }
-            for metric in self.metrics
-            for point in self.points
+            for metric, point in itertools.product(self.metrics, self.points)
         }
 
     def times_worse(self, name: str, point: Point) -> float | None:

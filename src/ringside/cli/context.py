@@ -123,8 +123,7 @@ def questions() -> list[Question]:
 
 
 def outside_of(run: Run, named: Sequence[str]) -> list[str]:
-    """The contenders outside the catalogue that a run was made with, except those that are not there any
-    more; `named`: what the command line names in their place. Says on stderr what it uses."""
+    """A run's contenders outside the catalogue that still exist, or `named`. Says on stderr what it uses."""
     if named:
         return list(named)
     chosen = read_plan(run).chosen

@@ -88,8 +88,7 @@ class LoadResult:
 
     @property
     def censored(self) -> int:
-        """Requests without an answer that are among the latencies with their age, as lower bounds: those that
-        timed out, also with their connect or its handshake, and in an open loop the unfinished ones."""
+        """Requests of which only the age is known: timed out, and in open loops unfinished at the end."""
         timed_out = 0 if self.main_histogram == "lateness" else self.figures.errors.get("timeout", 0)
         return timed_out + self.figures.connects_timed_out + self.figures.unfinished * self.is_open_loop
 

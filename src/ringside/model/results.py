@@ -126,8 +126,7 @@ class Timeline:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Usage:
-    """The parts of samples that figures need, as arrays of one length: the instants in ns since the trial
-    began, the CPU time up to each in ns, and PSS in bytes, NaN where it was not read."""
+    """Samples as arrays for figures: instants and CPU time since the trial began, and PSS (NaN: not read)."""
 
     t_ns: np.ndarray
     cpu_ns: np.ndarray
@@ -256,8 +255,7 @@ class Bin:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """A sample, in the unit of its values. `deviation`: the sample's standard deviation, None for one value;
-    `outliers`: values far from the median; `bins`: of equal width, over all values that are no outliers."""
+    """A sample. `deviation`: None for one value; `outliers`: far from the median; `bins`: of all others."""
 
     n: int
     mean: float

@@ -132,11 +132,9 @@ class _Part:
 def _judge(
     run: AnalysedRun, parts: Sequence[_Part], band: Band, sentence: Callable[[str, Interval], str]
 ) -> ClaimResult:
-    """The result of a claim that each of its parts lies inside the band. It is confirmed where all intervals
-    do (an intersection-union test: no part needs a correction). It is refuted where all lie outside, or one
-    of the k parts does at an error rate that is k times smaller (Bonferroni).
-
-    `sentence`: of a part's name and figure. Of several, the one that decides is written."""
+    """Whether each part lies inside the band. Confirmed if all intervals do (an intersection-union test needs
+    no correction); refuted if all lie outside, or one of k parts at a k times smaller error rate
+    (Bonferroni). `sentence`: of a part's name and figure, for the part that decides."""
     intervals = [interval for part in parts if (interval := part.interval(run.confidence))]
     if len(intervals) < len(parts):
         figures = "figures" if parts[0].is_plain else "figures of both"
@@ -551,8 +549,7 @@ class _Test:
         )
 
     def between_ends(self) -> ClaimResult:
-        """A claim of something between two ends: the source does not say where. Each point between them is
-        judged; where the ratio is below the band at one end and not at the other, a mix has it."""
+        """A claim of a place between two ends: a mix has the ratio if the band lies between theirs."""
         row = self.row
 
         def judged(place: Place, **levels: Level) -> ClaimResult:
@@ -594,8 +591,7 @@ class _Test:
     # --- programs and builds -----------------------------------------------------------------------
 
     def further_lines(self) -> ClaimResult:
-        """Lines that each further form has and the first has not; without comments, imports and brackets
-        alone. They are counted: the figure is the source's own form, the interval from the fewest to most."""
+        """The lines of code that further forms add: the source's own, from the fewest to the most."""
         row = self.row
         assert row.lines is not None
         codes, ids = dict[str, Counter[str]](), dict[str, None]()

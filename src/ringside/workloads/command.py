@@ -33,8 +33,7 @@ WAYS_OUT = {
 
 
 class CommandTimes(Measurement):
-    """Each execution of a command is a trial; the contenders are the commands' names. A command that failed
-    and was counted nevertheless is an `ok` trial with a detail."""
+    """A trial is one execution of a command. A failure that is counted nevertheless is `ok` with a detail."""
 
     name = "command"
     title = "Commands"

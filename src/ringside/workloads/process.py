@@ -15,8 +15,7 @@ STEADY_AFTER = SHARED["steady_after_s"]
 
 
 def process_figures(report: TrialOutcome | None, times: int = 1) -> dict[str, float]:
-    """CPU and wall time, context switches and time in the run queue, each for one of `times` repeats; peak
-    memory and threads. Figures that the probe did not observe are left out."""
+    """What the probe observed: CPU, wall time, switches and waits per repeat; peak memory and threads."""
     if report is None:
         return {}
     figures = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -283,17 +284,13 @@ def _parameters(point: Point) -> dict[str, Any]:
 
 def _comparisons(analysis: RunAnalysis) -> list[dict[str, Any]]:
     """Every pair in every compared metric at every point. One without a block in common has no ratio."""
-    rows = []
-    for point in analysis.points:
-        for metric in analysis.metrics:
-            for pair in analysis.pairs:
-                comparison = analysis.comparison(metric, *pair, point)
-                none = Comparison(
-                    *(point, metric.name, *pair, Interval(0.0, None, None, 0), Verdict.INCONCLUSIVE, 1.0),
-                    Obstacle.TOO_FEW_BLOCKS,
-                )
-                row = _parameters(point) | _comparison(analysis, comparison or none)
-                rows.append(row if comparison else row | {"ratio": None})
+    rows, no_ratio = [], Interval(0.0, None, None, 0)
+    for point, metric, pair in itertools.product(analysis.points, analysis.metrics, analysis.pairs):
+        comparison = analysis.comparison(metric, *pair, point)
+        place = (point, metric.name, *pair)
+        unknown = Comparison(*place, no_ratio, Verdict.INCONCLUSIVE, 1.0, Obstacle.TOO_FEW_BLOCKS)
+        row = _parameters(point) | _comparison(analysis, comparison or unknown)
+        rows.append(row if comparison else row | {"ratio": None})
     return rows
 
 

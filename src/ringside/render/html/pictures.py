@@ -164,8 +164,7 @@ def drawing(spec: Json, width: int = _WIDTH) -> Markup | None:
     if missing():
         return None
     convert = importlib.import_module("vl_convert")
-    svg: str = convert.vegalite_to_svg(json.dumps({**spec, "width": width, "config": CONFIG}))
-    return Markup(svg)
+    return Markup(convert.vegalite_to_svg(json.dumps({**spec, "width": width, "config": CONFIG})))
 
 
 # The shares of a table's length at which a rank gets another tint.

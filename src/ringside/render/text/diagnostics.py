@@ -60,10 +60,11 @@ def _fields(diagnostic: Diagnostic) -> dict[str, str]:
         field: _named([write(name, value) for name, value in diagnostic.values.get(field, {}).items()])
         for field, write in _BY_CONTENDER.items()
     }
+    subjects = ", ".join(diagnostic.subjects)
     return {
         **fields,
         **by_contender,
-        "subjects": ", ".join(diagnostic.subjects),
+        "subjects": subjects,
         "pairs": _named(diagnostic.subjects),
         "resume": with_store("run", "--resume", fields.get("run", "")),
         "reasons": "; ".join(text.format(fields[name]) for name, text in NOISE.items() if name in fields),
@@ -72,9 +73,7 @@ def _fields(diagnostic: Diagnostic) -> dict[str, str]:
         "least": str(MIN_BLOCKS),
         "cycle": f"{CYCLE_NS:g}",
         "pointer": str(POINTER_BYTES),
-        "parallel": f", and {', '.join(names)} used several CPUs, so lost most"
-        if (names := diagnostic.subjects)
-        else "",
+        "parallel": f", and {subjects} used several CPUs, so lost most" * bool(subjects),
         "why": diagnostic.values.get("why") or "it may do other work",
         "most_failed": percent(MAX_FAILED_SHARE),
     }

@@ -25,11 +25,9 @@ _PIECE_NUMBERS = 400_000
 
 
 def pieces(cases: int, size: int, seed: int) -> Iterator[tuple[bytes, bytes]]:
-    """The input in pieces, each with the lines that answer its cases.
-
-    Numbers are uniform from -100,000 to 100,000: 32 bits b of the generator PCG64, whose stream numpy keeps
-    the same for good, make floor(b · 200,001 / 2^32) - 100,000. First come those of all first vectors of a
-    piece, then those of the second ones."""
+    """The input in pieces, each with the lines that answer its cases. Numbers are uniform from -100,000 to
+    100,000: floor(b · 200,001 / 2^32) - 100,000 of 32 bits b of PCG64, whose stream numpy keeps for good;
+    first those of a piece's first vectors, then of its second ones."""
     import numpy as np  # here, since most commands do without
 
     yield f"{cases}\n".encode(), b""

@@ -49,8 +49,7 @@ _LOOK_S = 0.02
 
 
 class Upstream(socketserver.ThreadingTCPServer):
-    """A server that notes the head of each request and lets `answer` do the rest; with `at_accept` it does so
-    before it has read anything. Serves inside `with`. `port` 0: any."""
+    """Notes the head of each request, then lets `answer` work, or at once `at_accept`. Serves in `with`."""
 
     daemon_threads, block_on_close, allow_reuse_address, request_queue_size = True, False, True, 128
 
