@@ -31,7 +31,7 @@ def rate(text: str) -> float:
     try:
         per_second = units.number(text.removesuffix("/s"))
     except ValueError:
-        raise bad_value(text, "is not a rate: write it as 1000 or 1000/s") from None
+        raise bad_value(text, "is not a rate: write it as 1000 or 1000/s, a rise as 100..1000") from None
     if not 0 < per_second <= 10_000_000:
         raise bad_value(text, "is out of range: more than 0, up to 10,000,000/s")
     return per_second
