@@ -126,14 +126,15 @@ def test_a_node_that_dies_leaves_no_figures_and_no_engine(
 
 
 @pytest.mark.integration
-def test_a_node_that_another_run_has(session: Session) -> None:
+def test_a_node_that_another_run_has(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ringside.cluster.engines.PLACE_S", 4.0)
     said: list[str] = []
     north = session.nodes()[:1]
     with (
         closing(Engines(session, north, silent)),
         pytest.raises(ClusterError, match=r"north did not answer within 4 s: another run may have it"),
     ):
-        Engines(session, north, said.append, place_s=4.0)
+        Engines(session, north, said.append)
     assert said == ["waiting for north, up to 4 s"]
 
 

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 
 from ringside.cli import EXIT_FAILED, context, params, streams
 from ringside.cli.progress import LiveProgress
-from ringside.errors import UsageError
 from ringside.measure.host import Executor, alone
 from ringside.measure.runs.trials import plain_command, repetition
 from ringside.model.catalogue import Unavailable
 from ringside.model.results import Outcome
-from ringside.store.database import runs_of
+from ringside.store.database import single_run
 from ringside.store.plans import read_plan
 from ringside.text import last_lines, one_line
 
@@ -24,18 +23,14 @@ def repeat(
 ) -> int:
     """Repeat a trial of a contender at the point of these settings, and print what it writes."""
     storage = context.open_store(store, create=False)
-    runs = runs_of(storage, run)
-    runs = [each for each in runs if contender in read_plan(each).contenders] or runs[:1]
-    if len(runs) > 1:
-        ids = ", ".join(each.id for each in runs)
-        raise UsageError(f"{run} is a suite of runs: name one of {ids}")
+    stored = single_run(storage, run, lambda each: contender in read_plan(each).contenders)
     with LiveProgress(context.stderr_console()) as progress:
         again = repetition(
-            runs[0],
-            storage.trials(runs[0]),
+            stored,
+            storage.trials(stored),
             contender,
             params.levels(settings),
-            catalogue=context.catalogue(context.outside_of(runs[0], outside)),
+            catalogue=context.catalogue(context.outside_of(stored, outside)),
             toolchain=context.toolchain(progress.on_build),
             inputs=context.inputs(progress.on_input),
             executor=Executor(),
@@ -45,7 +40,7 @@ def repeat(
             return EXIT_FAILED
         request = again.trials.request(*again.place, first=False)
         if again.has_changed:
-            streams.say(f"{contender} has changed since run {runs[0].id}")
+            streams.say(f"{contender} has changed since run {stored.id}")
         with alone(progress.on_wait):
             trial = again.trials.trial(*again.place, first=False)
     print(one_line(f"{contender} at {trial.cell.point}: {trial.outcome}: {trial.detail}".rstrip(": ")))

@@ -44,7 +44,7 @@ READY_S = 30.0
 _OF_MACHINES = ("generator-bound", "lag", "near-ports")
 _TICK_S = 0.5
 # How long a node may take to start an engine, if no other run has it.
-_PLACE_S = 60.0
+PLACE_S = 60.0
 # What an interrupted load may take to report; it has a drain.
 _END_S = 30.0
 # What a call may take that does not wait for anything.
@@ -140,10 +140,9 @@ class Engines:
         nodes: Sequence[Node],
         say: Callable[[str], None],
         *,
-        place_s: float = _PLACE_S,
         probe: Probe | None = None,
     ) -> None:
-        """`say` gets a line when nodes keep us waiting, `place_s` at most. `probe`: merges the records.
+        """`say` gets a line when nodes keep us waiting. `probe`: merges the records.
         Raises ProbeError where this machine has none, ClusterError where an engine cannot be started."""
         self.nodes = tuple(nodes)
         # What each engine did in the last load, and a bound on how far apart they started.
@@ -154,7 +153,6 @@ class Engines:
         self._signals = 0
         self._session = session
         self._probe = probe or Probe(find_probe())
-        self._place_s = place_s
         self._actors: dict[EngineSlot, Any] = {}
         with self._ending_at_errors(), interrupts(self.call_off):
             self._place([EngineSlot(node) for node in nodes], say)
@@ -257,7 +255,7 @@ class Engines:
     def _place(self, slots: Sequence[EngineSlot], say: Callable[[str], None] | None = None) -> None:
         for slot in slots:
             self._actors[slot] = self._session.actor(Engine, slot.node, holds=slot.number == 0).remote()
-        self._call(lambda slot: self._actors[slot].__ray_ready__.remote(), slots, self._place_s, say)
+        self._call(lambda slot: self._actors[slot].__ray_ready__.remote(), slots, PLACE_S, say)
 
     def _call(
         self,

@@ -56,7 +56,7 @@ def check(ready: Ready, name: str, executor: Executor, *, quick: bool) -> dict[s
 
 
 def main(count: str, name: str, port: str) -> None:
-    """Clients that no usual command can play, for the line that repeats a finding."""
+    """Test clients with no curl equivalent, for the command that repeats a finding."""
     kind = checks_of(find_workload(name))
     assert isinstance(kind, Kind)
     print(f"{answered(kind, int(port), int(count))} of {count} simultaneous clients got an answer")

@@ -25,7 +25,7 @@ from ringside.render.export import documents, formats
 from ringside.render.html.pictures import drawing
 from ringside.render.plots.rows import diff_chart
 from ringside.render.text import changes, diagnostics, words
-from ringside.serve import pages, views
+from ringside.serve import views
 from ringside.serve.live import MAX_WATCHERS, Hub
 from ringside.serve.source import Source, Worker
 from ringside.store import Store
@@ -65,9 +65,9 @@ class Pages:
             run = store.run(run_id)
             if not store.progress(run_id)[0]:
                 title = str((run.plan.get("experiment") or {}).get("title") or run.experiment)
-                facts = pages.page("part_nothing.html.j2", title=title)
+                facts = views.page("part_nothing.html.j2", title=title)
                 return {"parts": {"facts": facts}, "config": {}, "plots": {}}
-            return pages.content(analysis_of(store, run))
+            return views.content(analysis_of(store, run))
 
     def of_store(self, make: Callable[[Store, Request], Response]) -> Handler:
         """A route whose answer needs the store; a page that says why, where there is none."""
@@ -159,7 +159,7 @@ class Pages:
 
     async def asset(self, request: Request) -> Response:
         name = request.path_params.get("name", "icon.svg")
-        content = await self.worker.run(lambda: pages.file(name))
+        content = await self.worker.run(lambda: views.file(name))
         if content is None:
             return trouble(UsageError("there is no such page"))
         body, kind = content
@@ -202,7 +202,7 @@ def trouble(error: RingsideError) -> Response:
     title, status, headers = ("Not readable now", 503, {"Refresh": "5"})
     if _is_missing(error):
         title, status, headers = ("Not here", 404, {})
-    return HTMLResponse(pages.page("message.html.j2", title=title, text=str(error)), status, headers=headers)
+    return HTMLResponse(views.page("message.html.j2", title=title, text=str(error)), status, headers=headers)
 
 
 def _is_missing(error: RingsideError) -> bool:
@@ -227,7 +227,7 @@ def _difference(diff: RunDiff) -> dict[str, Any]:
 
 
 def _html(template: str, **values: Any) -> Response:
-    return HTMLResponse(pages.page(template, **values))
+    return HTMLResponse(views.page(template, **values))
 
 
 class Guard:

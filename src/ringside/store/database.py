@@ -8,7 +8,7 @@ import hashlib
 import json
 import re
 import shlex
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -150,8 +150,7 @@ class Store(Database):
     def add_machine(self, run: Run, name: str, facts: Mapping[str, Any]) -> Run:
         """The run with a further machine that measures in it: `host["machines"]` has the facts of each by its
         name. Those of the first are the run's own, too."""
-        machines = {**run.host.get("machines", {}), name: dict(facts)}
-        host = {**(run.host or facts), "machines": machines}
+        host = {**(run.host or facts), "machines": {**run.host.get("machines", {}), name: dict(facts)}}
         self._change(run, "host", json.dumps(host))
         return replace(run, host=host)
 
@@ -368,9 +367,10 @@ def _free(id: str, sign: str, taken: Collection[str]) -> str:
     return next(each for each in ids if each not in taken)
 
 
-def single_run(store: Store, name: str) -> Run:
-    """The run of that id. Raises UsageError, also where it means the several of a suite."""
+def single_run(store: Store, name: str, fits: Callable[[Run], bool] = lambda run: True) -> Run:
+    """The run of that id, or the one of a suite that fits. Raises UsageError, also where several do."""
     runs = runs_of(store, name)
+    runs = [run for run in runs if fits(run)] or runs[:1]
     if len(runs) > 1:
         ids = ", ".join(run.id for run in runs)
         raise UsageError(f"{name} is a suite of runs: name one of {ids}")
