@@ -324,7 +324,7 @@ fn services_that_are_refused() {
     let request = || service("plain", json!([step("all", plan(json!({})))]));
     for (key, value, word) in [
         ("host", json!("0.0.0.0"), "name the address of one machine"),
-        ("host", json!("here"), "no IP address"),
+        ("host", json!("here"), "not an IP address"),
     ] {
         let refused = refused(&with(request(), &format!("/service/{key}"), value).to_string());
         assert!(refused.contains(word), "{refused}");

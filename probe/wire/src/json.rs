@@ -1,5 +1,5 @@
-//! JSON of requests and messages. A library that derives it takes longer to build than the rest of the program without
-//! loads, which a user's first trial waits for.
+//! Reads requests and writes messages as JSON. serde takes longer to compile than all else in `ringside-probe-trial`, and
+//! a user's first trial waits for that program.
 
 use crate::text::quoted;
 use std::collections::BTreeMap;
@@ -7,15 +7,15 @@ use std::fmt::{self, Formatter, Write};
 use std::net::IpAddr;
 use std::str::FromStr;
 
-/// Of lists and objects within each other.
+/// How deep lists and objects may be nested.
 const MAX_DEPTH: usize = 100;
 
-/// What a request holds.
+/// A type that is read from JSON.
 pub trait FromJson: Sized {
     /// The error is one line.
     fn read(from: &mut Reader) -> Result<Self, String>;
 
-    /// The value of a key that is left out, where it may be.
+    /// The value of a key that is left out; None where it is required.
     fn left_out() -> Option<Self> {
         None
     }
@@ -58,7 +58,7 @@ pub fn parse<T: FromJson>(bytes: &[u8]) -> Result<T, String> {
     Ok(value)
 }
 
-/// A text that is read from its beginning to its end.
+/// A JSON text of which the beginning has been read.
 pub struct Reader<'a> {
     rest: &'a str,
     /// Of the whole text.
@@ -118,7 +118,7 @@ impl Reader<'_> {
         self.take(open)?;
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            return Err(self.expected(&format!("at most {MAX_DEPTH} brackets within each other")));
+            return Err(self.expected(&format!("at most {MAX_DEPTH} nested brackets")));
         }
         let mut has_ended = self.takes(close);
         while !has_ended {
@@ -185,7 +185,7 @@ impl Reader<'_> {
         let is_half = |unit: &u16| (0xd800..0xdc00).contains(unit);
         let second = first.filter(is_half).and_then(|_| self.utf16_unit("\\u"));
         let character = char::decode_utf16(first.into_iter().chain(second)).next();
-        character.and_then(|character| character.ok()).ok_or_else(|| self.expected("the rest of an escape"))
+        character.and_then(|character| character.ok()).ok_or_else(|| self.expected("a valid escape"))
     }
 
     fn utf16_unit(&mut self, prefix: &str) -> Option<u16> {
@@ -199,7 +199,7 @@ impl Reader<'_> {
 impl FromJson for String {
     fn read(from: &mut Reader) -> Result<String, String> {
         if !from.takes("\"") {
-            return Err(from.expected("a text"));
+            return Err(from.expected("a string"));
         }
         let mut text = String::new();
         loop {
@@ -211,13 +211,13 @@ impl FromJson for String {
                 from.rest = rest;
                 return Ok(text);
             }
-            from.rest = rest.strip_prefix('\\').ok_or_else(|| from.expected("the rest of a text"))?;
+            from.rest = rest.strip_prefix('\\').ok_or_else(|| from.expected("the rest of a string"))?;
             text.push(from.escaped()?);
         }
     }
 }
 
-/// The text of a value, which something else reads.
+/// The JSON text of a value that the engine reads.
 #[derive(Clone, Debug)]
 pub struct Raw(pub String);
 
@@ -243,7 +243,7 @@ impl FromJson for bool {
 impl FromJson for IpAddr {
     fn read(from: &mut Reader) -> Result<IpAddr, String> {
         let address = String::read(from)?;
-        address.parse().map_err(|_| format!("{} is no IP address", quoted(&address)))
+        address.parse().map_err(|_| format!("{} is not an IP address", quoted(&address)))
     }
 }
 
@@ -285,7 +285,7 @@ impl<K: FromStr + Ord, V: FromJson> FromJson for BTreeMap<K, V> {
     }
 }
 
-/// What a message holds.
+/// A type that is written as JSON.
 pub trait ToJson {
     fn write(&self, to: &mut Formatter) -> fmt::Result;
 }
@@ -465,7 +465,7 @@ mod tests {
             ("{\"count\": 1e3}", "'count': expected a whole number below 2^64 at byte 10, not '1e3}'"),
             ("{\"count\": null}", "'count': expected a whole number below 2^64 at byte 10, not 'null}'"),
             ("{\"share\": \"1\"}", "'share': expected a number at byte 10, not '\\\"1\\\"}'"),
-            ("{\"inner\": {\"names\": [7]}}", "'inner': 'names': expected a text at byte 21, not '7]}}'"),
+            ("{\"inner\": {\"names\": [7]}}", "'inner': 'names': expected a string at byte 21, not '7]}}'"),
             (
                 "{\"inner\": {\"right\": no}}",
                 "'inner': 'right': expected true or false at byte 20, not 'no}}'",
@@ -476,13 +476,13 @@ mod tests {
             ("{\"count\": 1, \"count\": 1}", "'count': named twice"),
             ("{\"starting\": {\"ab\": 1}}", "'starting': 'ab': not possible as a key"),
             ("{\"starting\": {\"a\": 1, \"\\u0061\": 1}}", "'starting': 'a': named twice"),
-            ("{\"a\nb\": 1}", "expected the rest of a text at byte 3, not '\\nb\\\": 1}'"),
-            ("{\"\\x\": 1}", "expected the rest of an escape at byte 3, not 'x\\\": 1}'"),
+            ("{\"a\nb\": 1}", "expected the rest of a string at byte 3, not '\\nb\\\": 1}'"),
+            ("{\"\\x\": 1}", "expected a valid escape at byte 3, not 'x\\\": 1}'"),
         ] {
             assert_eq!(parse::<Outer>(text.as_bytes()).unwrap_err(), error, "{text}");
         }
         let error = parse::<Raw>(nested.as_bytes()).unwrap_err();
-        assert!(error.contains("at most 100 brackets"), "{error}");
+        assert!(error.contains("at most 100 nested brackets"), "{error}");
         assert!(parse::<Outer>(b"{\"\xff\": 1}").unwrap_err().contains("utf-8"));
     }
 
@@ -493,7 +493,7 @@ mod tests {
         for half in
             ["\\ud800", "\\udc00", "\\ud800\\n", "\\ud800\\ud800", "\\u12", "\\u+123", "\\u12é4", "\\é", "\\"]
         {
-            assert!(read(half).unwrap_err().starts_with("expected the rest of"), "{half}");
+            assert!(read(half).unwrap_err().starts_with("expected a valid escape"), "{half}");
         }
     }
 
