@@ -491,10 +491,11 @@ mod tests {
         let read = |text: &str| parse::<String>(format!("\"{text}\"").as_bytes());
         assert_eq!(read(r#"\"\\\/\b\f\n\r\t\u00e9\uD83D\uDE00"#).unwrap(), "\"\\/\u{8}\u{c}\n\r\té😀");
         for half in
-            ["\\ud800", "\\udc00", "\\ud800\\n", "\\ud800\\ud800", "\\u12", "\\u+123", "\\u12é4", "\\é", "\\"]
+            ["\\ud800", "\\udc00", "\\ud800\\n", "\\ud800\\ud800", "\\u12", "\\u+123", "\\u12é4", "\\é"]
         {
             assert!(read(half).unwrap_err().starts_with("expected a valid escape"), "{half}");
         }
+        assert!(read("\\").unwrap_err().starts_with("expected the rest of a string"));
     }
 
     /// Texts are read as they were, however they are written.

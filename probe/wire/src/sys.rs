@@ -6,6 +6,8 @@ use crate::os::{self, done, opened, page_bytes, written};
 use std::io;
 use std::mem::{size_of, size_of_val, zeroed};
 use std::os::unix::io::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
 use std::ptr;
 
 pub const SIGNALS: [i32; 5] = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGCHLD, libc::SIGCONT];
@@ -135,13 +137,8 @@ pub fn own_max_rss_bytes() -> u64 {
 
 /// Exit status and signal of a wait status.
 pub fn exit_of(status: i32) -> (Option<i32>, Option<i32>) {
-    if libc::WIFEXITED(status) {
-        (Some(libc::WEXITSTATUS(status)), None)
-    } else if libc::WIFSIGNALED(status) {
-        (None, Some(libc::WTERMSIG(status)))
-    } else {
-        (None, None)
-    }
+    let status = ExitStatus::from_raw(status);
+    (status.code(), status.signal())
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -183,15 +180,6 @@ pub fn children_usage() -> Usage {
     }
 }
 
-/// CPU time of all threads of a process, exact, where /proc counts in ticks.
-pub fn process_cpu_ns(pid: i32) -> Option<u64> {
-    const CPUCLOCK_SCHED: i32 = 2;
-    let clock = (!pid << 3) | CPUCLOCK_SCHED;
-    // SAFETY: the value outlives the call; the kernel checks the clock's number.
-    let time = written(|to| unsafe { libc::clock_gettime(clock, to) });
-    time.ok().map(|time: libc::timespec| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
-}
-
 /// Hides the probe's files and memory below /proc, and closes it to tracers, for processes without privileges.
 pub fn hide_from_others() -> io::Result<()> {
     set_dumpable(false)
@@ -220,9 +208,9 @@ pub fn limit_of(pid: i32, resource: u32) -> Option<(u64, u64)> {
     limit.ok().map(|limit| (limit.rlim_cur, limit.rlim_max))
 }
 
-/// Clock ticks per second, the unit of CPU times in /proc.
-pub fn ticks_per_second() -> u64 {
-    os::setting(libc::_SC_CLK_TCK, 100)
+/// A clock tick, the unit of CPU times in /proc.
+pub fn tick_ns() -> u64 {
+    1_000_000_000 / os::setting(libc::_SC_CLK_TCK, 100)
 }
 
 /// How many CPUs the host has that are online.

@@ -5,7 +5,7 @@ use std::io;
 use std::rc::Rc;
 use wire::messages::{CpuTime, Pressure};
 use wire::os;
-use wire::sys::ticks_per_second;
+use wire::sys::tick_ns;
 
 /// Below /proc: what every trial reads, twice or more.
 pub struct KernelFiles {
@@ -83,8 +83,7 @@ impl KernelFiles {
     }
 
     fn cpu_times(&self, cpus: &[usize]) -> Vec<CpuTime> {
-        let tick_ns = 1_000_000_000 / ticks_per_second();
-        let mut times = parse_stat(&self.stat.read().unwrap_or_default(), tick_ns);
+        let mut times = parse_stat(&self.stat.read().unwrap_or_default(), tick_ns());
         times.retain(|time| cpus.contains(&time.cpu));
         times
     }

@@ -11,6 +11,7 @@ use std::net::SocketAddr;
 use std::os::unix::io::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use wire::clock;
 use wire::os;
 use wire::os::{pidfd_open, pidfd_send_signal, poll, Errno, PollFd};
 use wire::sys;
@@ -120,9 +121,8 @@ impl Supervisor {
             return cpu.total_ns;
         }
         let gone = sys::children_usage();
-        let tick_ns = 1_000_000_000 / sys::ticks_per_second();
-        let of =
-            |process: &Process| sys::process_cpu_ns(process.pid).unwrap_or(0) + process.child_ticks * tick_ns;
+        let tick_ns = sys::tick_ns();
+        let of = |process: &Process| clock::cpu_ns_of(process.pid) + process.child_ticks * tick_ns;
         let tree = self.tree(&mut |_, _| {});
         gone.user_ns + gone.system_ns + tree.iter().map(of).sum::<u64>()
     }

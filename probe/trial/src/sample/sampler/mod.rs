@@ -18,7 +18,7 @@ use process_times::ProcessTimes;
 use pss::{PssReader, Resident};
 use schedule::Schedule;
 use std::sync::Arc;
-use wire::clock::thread_cpu_ns;
+use wire::clock::{cpu_ns_of, thread_cpu_ns};
 use wire::messages::Sample;
 use wire::os;
 use wire::os::CpuSet;
@@ -143,7 +143,7 @@ impl Sampler {
             left_cgroup: false,
             outside: Vec::new(),
             page_bytes: os::page_bytes() as u64,
-            tick_ns: 1_000_000_000 / sys::ticks_per_second(),
+            tick_ns: sys::tick_ns(),
             timeline,
             before: sys::children_usage(),
             waited_for: Usage::default(),
@@ -335,7 +335,7 @@ impl Sampler {
             return cpu.total_ns;
         }
         let gone = &self.waited_for;
-        let own = |process: &Process| sys::process_cpu_ns(process.pid).unwrap_or(0);
+        let own = |process: &Process| cpu_ns_of(process.pid);
         let own: Vec<u64> = tree.iter().map(own).collect();
         let children = |process: &Process| process.child_ticks * self.tick_ns;
         let accounted_ns =
