@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from ringside.measure.toolchain.builds import Toolchain
+from tests.support.fake_contenders import Add
+from tests.support.fake_runs import Started, start
 from tests.support.toolchains import script
 
 
@@ -17,3 +20,8 @@ def thing(tmp_path: Path) -> Path:
 @pytest.fixture
 def tools(tmp_path: Path) -> Toolchain:
     return Toolchain(tmp_path / "builds")
+
+
+@pytest.fixture
+def started(add_fake: Add, add_experiment: Add, workplace: Path) -> Started:
+    return partial(start, workplace, add_fake, add_experiment)

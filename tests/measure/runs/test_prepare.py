@@ -6,7 +6,6 @@ import dataclasses
 import os
 import re
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -48,15 +47,9 @@ from tests.support.fake_runs import (
     conduct,
     prepared_of,
     resume,
-    start,
 )
 from tests.support.runs import experiment as own_experiment
 from tests.support.runs import make_run
-
-
-@pytest.fixture
-def started(add_fake: Add, add_experiment: Add, workplace: Path) -> Started:
-    return partial(start, workplace, add_fake, add_experiment)
 
 
 def carried_out(

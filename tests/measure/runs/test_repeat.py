@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import shlex
 import subprocess
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +21,7 @@ from ringside.model.design import Cell
 from ringside.model.results import Outcome, Run, Trial
 from ringside.probe.protocol import Limits, TrialRequest
 from tests.support.fake_contenders import add_build
-from tests.support.fake_runs import FakeExecutor, Quiet, Started, argument, conduct, start
-
-
-@pytest.fixture
-def started(add_fake: Callable[..., None], add_experiment: Callable[..., None], workplace: Path) -> Started:
-    return partial(start, workplace, add_fake, add_experiment)
+from tests.support.fake_runs import FakeExecutor, Quiet, Started, argument, conduct
 
 
 def again(
