@@ -140,7 +140,7 @@ def test_the_command_and_its_gate(
     assert len(lines) == 4
     for line in lines:
         assert re.fullmatch(
-            r"ringside: (erlang|go) at nodes=100 .*: Per hop is slower \(\+[23]\d\.\d%\); --fail-if allows "
+            r"ringside: (erlang|go) at nodes=100 .*: slower in time per hop \(\+[23]\d\.\d%\); --fail-if allows "
             r"3 %",
             line,
         )
@@ -259,7 +259,7 @@ def test_commands_in_pairs(workplace: object) -> None:
     """The pair is named in one line, and verdicts and figures are shown all the same."""
     ended = vs("true", "sleep 0.15", "--fail-if", "slower:5%", status=1)
     (line,) = ended.stderr.splitlines()
-    assert line.startswith("ringside: new over old: Wall is slower (+")
+    assert line.startswith("ringside: new over old: slower in wall time (+")
     assert line.endswith("%); --fail-if allows 5 %")
     assert "slower" in ended.stdout
     assert vs("sleep 0.15", "true", "--fail-if", "slower", status=0).stderr == ""
@@ -274,6 +274,6 @@ def test_a_command_alone_is_judged_by_its_first_level(workplace: object) -> None
     assert "name two" in in_process("vs", "true", "--fail-if", "slower", status=2).stderr
     words = ("vs", "-w0", "-r7", "-L", "s", "0,0.15", "sleep {s}", "--fail-if")
     assert in_process(*words, "slower:5%", status=1).stderr.startswith(
-        "ringside: s=0.15 over s=0: Wall is slower"
+        "ringside: s=0.15 over s=0: slower in wall time"
     )
     assert in_process(*words, "faster", status=0).stderr == ""

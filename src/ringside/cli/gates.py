@@ -58,7 +58,7 @@ def status(gates: Sequence[tuple[str, float]], judged: Sequence[Judged]) -> int:
             allowed = f"; --fail-if allows {share * 100:.3g} %" if share else ""
             # Half as many requests are 100 % worse, as twice the time is: the gate is for that figure.
             by = "" if metric.smaller_is_better else f", {worse_by * 100:.1f} % worse"
-            streams.say(f"{subject}: {metric.title} is {word} ({estimate - 1:+.1%}{by}){allowed}")
+            streams.say(f"{subject}: {word} in {metric.noun} ({estimate - 1:+.1%}{by}){allowed}")
     if passed and not status:
         names = listed(list(dict.fromkeys(passed)))
         streams.say(f"--fail-if passed {names}: add --fail-if inconclusive to fail instead")

@@ -19,7 +19,7 @@ from ringside.render.text.words import KINDS, MAX_NAMED, Sentence, undecided, ve
 from ringside.text import minute, one_line
 
 _MAX_NAMED = 6
-_REFERENCES = {"computing": "in registers", "memory": "waiting for memory"}
+_REFERENCES = {"computing": "in registers", "memory": "when it waited for memory"}
 
 
 def diff_answer(diff: RunDiff) -> Sentence:
@@ -43,10 +43,10 @@ def diff_answer(diff: RunDiff) -> Sentence:
 
 def diff_tables(diff: RunDiff) -> list[TableData]:
     """A table for each point, with a row for each contender and metric."""
-    shifts = [f"{_REFERENCES.get(name, name)} {units.ratio(ratio)}" for name, ratio in diff.machine.items()]
-    machine = (
-        f"The machine: in the second run a reference computation took {' and '.join(shifts)} times as long."
-    )
+    shifts = [
+        f"{units.ratio(ratio)} times as long {_REFERENCES[name]}" for name, ratio in diff.machine.items()
+    ]
+    machine = f"The machine: in the second run a reference computation took {' and '.join(shifts)}."
     several = len({change.metric.name for change in diff.changes}) > 1
     by_point: dict[Point, list[Row]] = {}
     for change in diff.changes:
