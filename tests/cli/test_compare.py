@@ -140,8 +140,8 @@ def test_the_command_and_its_gate(
     assert len(lines) == 4
     for line in lines:
         assert re.fullmatch(
-            r"ringside: (erlang|go) at nodes=100 .*: slower in time per hop \(\+[23]\d\.\d%\); --fail-if allows "
-            r"3 %",
+            r"ringside: (erlang|go) at nodes=100 .*: slower in time per hop \(\+[23]\d\.\d%\); --fail-if "
+            r"allows 3 %",
             line,
         )
     assert run(where, second, first, *HOPS, "--fail-if", "slower:3%") == 0
