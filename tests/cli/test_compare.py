@@ -247,7 +247,8 @@ def test_an_undecided_ratio_passes_and_is_named_if_it_may_exceed_the_gate(
     subject, _, comparison = judged(1.0, Verdict.INCONCLUSIVE, metric)
     pair = (subject, metric, dataclasses.replace(comparison, ratio=Interval(1.0, low, high, 7)))
     assert gates.status([gate], [pair]) == 0
-    assert ("--fail-if passed B over A (too close to call)" in capsys.readouterr().err) is is_said
+    passed = f"--fail-if passed B over A in {metric.noun} (too close to call)"
+    assert (passed in capsys.readouterr().err) is is_said
     assert gates.status([gate, ("inconclusive", 0.0)], [pair]) == 1
 
 

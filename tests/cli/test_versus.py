@@ -199,7 +199,7 @@ def test_revisions_are_built_and_compared_apart_and_nothing_is_left(
     assert [each["verdict"] for each in walls] == ["slower", "slower"]
     assert not Path("built").exists()
     for wrong, why in (
-        (("--rev", "nope", "./prog"), "--rev nope: there is no such revision"),
+        (("--rev", "a,b", "./prog"), "--rev a,b: there is no such revision; each --rev names one"),
         (("--build", "echo oops; exit 3", "./prog"), "main cannot be built: `sh` ended with 3"),
         (("./none",), "there is no program ./none in main"),
         (("./prog", "true"), "--rev compares revisions of one command"),

@@ -49,7 +49,7 @@ def status(gates: Sequence[tuple[str, float]], judged: Sequence[Judged]) -> int:
             ratio = judgement.ratio if metric.smaller_is_better else judgement.ratio.inverse
             reach = (ratio.high or math.inf) - 1 if verdict == Verdict.SLOWER else 1 - (ratio.low or 0)
             if judgement.verdict is Verdict.INCONCLUSIVE and reach >= share:
-                passed.append(f"{subject} ({undecided(judgement)})")
+                passed.append(f"{subject} in {metric.noun} ({undecided(judgement)})")
             estimate, worse_by = judgement.ratio.estimate, ratio.estimate - 1
             if judgement.verdict is not Verdict(verdict) or abs(worse_by) < share:
                 continue

@@ -68,7 +68,7 @@ def _commit(name: str) -> str:
     try:
         return _git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
     except UsageError as error:
-        why = str(error) or "there is no such revision; `git branch -a` and `git tag` list names"
+        why = str(error) or "there is no such revision; each --rev names one (`git branch -a`, `git tag`)"
         raise UsageError(f"--rev {one_line(name, 60)}: {why}") from error
 
 
