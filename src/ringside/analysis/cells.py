@@ -21,9 +21,8 @@ MAX_FAILED_SHARE = 0.10
 
 @dataclass(frozen=True, slots=True)
 class CellAnalysis:
-    """One cell. `metrics`: medians over blocks; `by_block`: the value in each block. `reason` and `stderr`:
-    why trials had no figures (the commonest reason), and what such a trial wrote: hostile texts. `missing`:
-    why metrics have no value in any `ok` trial, though they should; hostile texts too."""
+    """One cell. `metrics`: medians over blocks; `by_block`: their values. `reason`, `stderr`: of trials
+    without figures; `missing`: why `ok` trials lack metrics. These three are hostile texts."""
 
     cell: Cell
     outcomes: Mapping[Outcome, int]

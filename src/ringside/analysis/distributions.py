@@ -1,5 +1,4 @@
-"""Figures of trials besides the medians of cells: percentiles and totals of loads, the spread of executions,
-repeats inside one process, a program compared with itself, each machine alone."""
+"""Figures of trials besides medians: percentiles and totals of loads, spreads, repeats, machines."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Contenders by the family of their concurrency model, and the figures of whole families: readers choose a
-model before a runtime. render/text/families.py has the sentences."""
+"""Contenders by the family of their concurrency model. render/text/families.py has the sentences."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Contenders: from their manifests, and from outside the catalogue, as `--with` names them: a folder with a
-manifest, or the command of a server that needs none."""
+"""Contenders: from manifests, or as `--with` names them: a folder with a manifest, or a server's command."""
 
 from __future__ import annotations
 

@@ -146,10 +146,9 @@ def high_percentiles(name: str, histogram: str = "latency") -> dict[str, tuple[s
 def step_figures(trial: Trial, step_name: str, load_name: str = "all") -> dict[str, float]:
     """Memory before, at its peak and after a step, the most threads, and how busy the load engine was."""
     figures: dict[str, float] = {}
-    if trial.report and trial.report.peak_pss_bytes:
-        figures["peak_pss_bytes"] = float(trial.report.peak_pss_bytes)
-    if trial.report and trial.report.peak_threads:
-        figures["peak_threads"] = float(trial.report.peak_threads)
+    for name in ("peak_pss_bytes", "peak_threads"):
+        if most := getattr(trial.report, name, None):
+            figures[name] = float(most)
     idle, end = trial.marks.get("idle"), trial.marks.get(f"end {step_name}")
     if idle and idle.pss_bytes:
         figures["idle_pss_bytes"] = float(idle.pss_bytes)

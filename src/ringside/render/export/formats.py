@@ -1,5 +1,4 @@
-"""A run in the formats of other tools, and as CSV. Those of hyperfine are of `vs` alone: JSON and CSV in
-seconds, tables in Markdown, AsciiDoc and org-mode, whose ratios are those of pairs."""
+"""A run in other tools' formats, and as CSV. Those of hyperfine are for `vs`, with ratios of pairs."""
 
 from __future__ import annotations
 

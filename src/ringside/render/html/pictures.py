@@ -1,5 +1,4 @@
-"""Pictures that need no script: a row for each contender, its interval as a bar and its median as a dot, all
-on one axis. Places are shares of the axis, 0 to 1."""
+"""Pictures without scripts: intervals and medians in rows on one axis. Places are shares of it, 0 to 1."""
 
 from __future__ import annotations
 

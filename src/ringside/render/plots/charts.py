@@ -1,5 +1,4 @@
-"""All plots of a run, as specifications with what they have in common, and as files: SVG and PNG in the
-page's light colours, the figures as CSV. The page's downloads have the same names, and the same columns."""
+"""All plots of a run, as specifications, and as files: SVG and PNG in light colours, figures as CSV."""
 
 from __future__ import annotations
 

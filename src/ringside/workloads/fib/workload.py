@@ -122,12 +122,11 @@ class Fib(serving.Serving):
         if point["load"] == "mixed":
             # The CPU time of this step is that of two loads.
             figures |= serving.step_figures(trial, "measured")
-            alone_s = serving.percentiles_s(trial.load("alone"))
-            if "p99" in latencies_s:
-                figures["short_p99_s"] = latencies_s["p99"]
-            if "p99" in alone_s:
-                figures["short_p99_alone_s"] = alone_s["p99"]
-            return figures
+            both = {
+                "short_p99_s": latencies_s,
+                "short_p99_alone_s": serving.percentiles_s(trial.load("alone")),
+            }
+            return figures | {name: each["p99"] for name, each in both.items() if "p99" in each}
         figures |= serving.server_figures(trial, "measured") | serving.warm_up_figures(trial)
         if "requests_per_s" in figures:
             figures["requests_per_s_per_client"] = figures["requests_per_s"] / int(point["clients"])
