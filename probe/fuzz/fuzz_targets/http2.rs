@@ -74,14 +74,14 @@ fn read<'a>(pieces: impl Iterator<Item = &'a [u8]>, total: usize, behaviour: Beh
                     reply.body.extend_from_slice(&bytes);
                     continue;
                 }
-                Arrived::End(_) => {
+                Arrived::End { .. } => {
                     assert!(reply.status.is_some());
                     reply.ended = true;
                 }
                 Arrived::Refused | Arrived::Failed(_) => is_good = false,
             }
             is_open[lane] = false;
-            if behaviour.sends_again && !session.is_over && !session.is_leaving() && replies[lane].len() < AGAIN {
+            if behaviour.sends_again && !session.is_over && !session.is_leaving && replies[lane].len() < AGAIN {
                 replies[lane].push(Reply::default());
                 is_open[lane] = true;
                 session.send(lane, requests[lane % 2].clone());
