@@ -14,7 +14,7 @@ from collections.abc import Iterable
 STDERR_LINES = 5
 # The last lines of a failed build's log.
 LOG_LINES = 15
-# What a spreadsheet takes for a formula; a negative number is none.
+# What a spreadsheet takes for a formula; a negative number is not one.
 _FORMULA = re.compile(r"[=+@\t\r]|-(?![0-9]+(?:\.[0-9]+)?\Z)")
 
 

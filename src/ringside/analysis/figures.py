@@ -282,7 +282,7 @@ def check_coherent(
     cells: Sequence[Cell],
     trials: Sequence[Trial],
 ) -> None:
-    """Raise StoreError where a point is none of the workload's, or a trial belongs to none of the cells."""
+    """Raise StoreError if the workload lacks a point of the run, or a trial belongs to no cell."""
     if isinstance(measurement, Workload):
         for point in points:
             levels = point.as_dict()

@@ -91,7 +91,7 @@ def _last_positive(values: Sequence[float]) -> float | None:
 
 # Contention below this share is not reported.
 _NO_CONTENTION = 0.005
-# A speed-up below this is none.
+# A smaller speed-up counts as none.
 _GAIN = 1.1
 # A best number of cores beyond this comes from rounding errors.
 _MAX_CORES = 10_000

@@ -21,7 +21,7 @@ MIN_FOR_STEADY_STATE = 10
 _MOST_PARTS = 100
 # The steady state has this share of the series or more, and this many values: fewer show no trend.
 _LEAST_SHARE, _LEAST_VALUES = 1 / 3, 5
-# Levels that differ by less than this share count as equal.
+# Levels closer than this share count as equal.
 SAME_LEVEL = 0.03
 # A program that got faster is still warming up while its level is so much above the last quarter.
 _STILL_FASTER = 0.05

@@ -85,7 +85,7 @@ def point_text(point: Point) -> str:
 
 
 def trial_of(row: dict[str, Any]) -> Trial:
-    """The trial of a row, without its samples. Raises ValueError where the row is none."""
+    """The trial in a row, without its samples. Raises ValueError if the row is invalid."""
     extra: _ExtraFields = _json(row["outcome_line"], _ExtraFields)
     columns = msgspec.convert(row, _TrialColumns)
     phases: dict[str, int] = _json(row["phases"], dict[str, Count])
@@ -132,7 +132,7 @@ class _Facts(msgspec.Struct, frozen=True):
 
 
 def run_of(row: dict[str, Any]) -> Run:
-    """The run of a row. Raises ValueError where the row is none."""
+    """The run in a row. Raises ValueError if the row is invalid."""
     values = row | {name: _json(row[name], dict[str, Any]) for name in ("plan", "host")}
     msgspec.convert(values["host"], _Facts)
     return msgspec.convert(values, Run)

@@ -38,7 +38,7 @@ _MAX_DIGITS = 18
 
 
 def whole_number(text: str) -> int | None:
-    """A number that a program reports; None where the text is none."""
+    """A number that a program reports; None if the text is no such number."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS else None
 
 

@@ -20,9 +20,9 @@ IDLE_S = 0.3
 # Longer than any honest answer takes; a hung server is reported through timeouts.
 TIMEOUT_S = 60.0
 _OUTPUT_BYTES = 64 * 1024
-# A server is warm once the best windows of both halves of its warm-up differ by no more than this. It was
-# warm if the second half of the measurement had no more answers than this beyond the first. The second number
-# is for servers with upstreams.
+# A server is warm once the best windows of both halves of its warm-up differ by at most this share. It was
+# warm if the second half of the measurement had at most this share more answers than the first. The second
+# number is for servers with upstreams.
 _FASTER, _FASTER_CALLING = 0.05, 0.1
 WINDOWS = 16
 # The percentiles that are metrics.
@@ -61,8 +61,8 @@ class Serving(Workload):
         return _OUTPUT_BYTES
 
     def decisive_loads(self, trial: Trial) -> Sequence[LoadMessage]:
-        # Those of the last step: what is measured, or of rising rates the rate that was too high. An engine
-        # that was busy in an earlier step and kept up limited nothing.
+        # The loads of the last step: the measured one, or at rising rates the rate that was too high. An
+        # engine that was busy in an earlier step, but kept up, limited nothing.
         return [load for load in trial.loads if load.step == trial.loads[-1].step]
 
 

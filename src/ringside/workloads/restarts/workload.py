@@ -56,7 +56,7 @@ def expected(units: int, messages: int, every: int, seed: int) -> tuple[int, int
     return failures, order
 
 
-# The time of each answer is kept until the end, and the evidence is computed message by message.
+# Programs keep the time of each answer until the end, and the evidence is computed message by message.
 _MOST_MESSAGES = 1_000_000
 
 
