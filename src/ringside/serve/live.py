@@ -64,12 +64,10 @@ class Content:
 
 
 class Live:
-    """One watched run. `render` makes what the page shows of it, in the worker."""
+    """One watched run."""
 
-    def __init__(
-        self, run_id: str, source: Source, worker: Worker, render: Callable[[str], dict[str, Any]]
-    ) -> None:
-        self.run_id, self.source, self.worker, self.render = run_id, source, worker, render
+    def __init__(self, run_id: str, hub: Hub) -> None:
+        self.run_id, self.hub = run_id, hub
         self.watchers = 0
         self.content: Content | None = None
         self.is_over = False
@@ -84,23 +82,23 @@ class Live:
         """Raises RingsideError."""
 
         def look() -> RunProgress:
-            with self.source.open() as store:
+            with self.hub.source.open() as store:
                 trials, ended_at = store.progress(self.run_id)
                 return RunProgress(trials, store.state(self.run_id, ended_at))
 
-        return await self.worker.run(look)
+        return await self.hub.worker.run(look)
 
     async def newest(self, progress: RunProgress) -> Content:
         """What the page shows, rendered again where the run has changed. Raises RingsideError."""
 
         def render() -> tuple[dict[str, Any], float]:
             began_s = time.thread_time()
-            values = self.render(self.run_id)
+            values = self.hub.render(self.run_id)
             return values, time.thread_time() - began_s
 
         async with self._making:
             if self.content is None or not self.content.is_fresh(progress):
-                values, cost_s = await self.worker.run(render)
+                values, cost_s = await self.hub.worker.run(render)
                 pause_s = min(_MAX_PAUSE_S, max(MIN_PAUSE_S, cost_s * PAUSE_PER_COST))
                 self.content = Content(progress, values, time.monotonic() + pause_s)
             return self.content
@@ -162,7 +160,7 @@ class Live:
                 watched_s = now_s
             elif now_s - watched_s > _LINGER_S:
                 return
-            signature = self.source.signature()
+            signature = self.hub.source.signature()
             try:
                 if progress is None or trouble or signature != seen or now_s - asked_s >= ASK_S:
                     before, progress = progress, await self.progress()
@@ -187,10 +185,10 @@ class Live:
 
 
 class Hub:
-    """The runs that are watched."""
+    """The runs that are watched. `render` makes what the page shows of a run, in the worker."""
 
     def __init__(self, source: Source, worker: Worker, render: Callable[[str], dict[str, Any]]) -> None:
-        self._source, self._worker, self._render = source, worker, render
+        self.source, self.worker, self.render = source, worker, render
         self._lives: dict[str, Live] = {}
 
     @property
@@ -201,7 +199,7 @@ class Hub:
         """The run of that id, whether it exists or not."""
         kept = self._lives.get(run_id)
         if kept is None or kept.is_over:
-            live = self._lives[run_id] = Live(run_id, self._source, self._worker, self._render)
+            live = self._lives[run_id] = Live(run_id, self)
             live.content = kept.content if kept else None
         idle = [name for name, live in self._lives.items() if not live.watchers and name != run_id]
         for name in idle[: max(0, len(self._lives) - _MAX_KEPT)]:

@@ -94,7 +94,7 @@ class Database:
         with self._own_errors():
             self.connection = self._connect()
         try:
-            self._check(create=create)
+            self._check()
             if create and self.path is not None:
                 # The file keeps these settings, so it must be known to be ours. With WAL and NORMAL a commit
                 # survives the death of ringside; a power cut may lose the last trials, each as a whole.
@@ -130,12 +130,12 @@ class Database:
             connection.execute("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY")
         return connection
 
-    def _check(self, *, create: bool) -> None:
+    def _check(self) -> None:
         """Refuse a database that is no store of this format, before writing to it."""
         with self.transaction():
             names = self._table_names()
         if not names:
-            if not create:
+            if not self._creates:
                 raise self.empty()
             with self.transaction(writes=True):
                 self.wait_for_writers()

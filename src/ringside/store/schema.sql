@@ -1,4 +1,4 @@
--- The tables of a store (docs/STORE.md). What stands in braces is filled in by tables.py.
+-- The tables of a store (docs/STORE.md). connection.py fills in what stands in braces.
 CREATE TABLE meta (
     key TEXT PRIMARY KEY,
     value TEXT NOT NULL
