@@ -26,7 +26,7 @@ from ringside.workloads.base import Measurement, Workload
 _LONG_S = 2.0
 # A larger limit is only the default, so it is not shown.
 _PLANNED_BLOCKS = 10_000
-# What a part of a suite takes besides its blocks, before one shows it: builds and warm-ups.
+# The first estimate of the time that a part of a suite takes besides its blocks: builds and warm-ups.
 _PREPARATION_S = 15.0
 # If a block of commands takes `_SLOW_BLOCK_S` or longer, a line says so, and again when that time has changed
 # by the share `_CHANGE`. Without a live line, another one says every `_SILENCE_S` what is done.

@@ -43,7 +43,7 @@ def show(
             )
         return 0
     if run == "latest":
-        # Any run: one whose builds failed has no trial, and its reason is asked for.
+        # Any run: one whose builds failed has no trial, but users want to see the reason.
         storage = context.open_runs(store, "today", "ringside run today", lambda run: True)
     else:
         storage = context.open_store(store, create=False)

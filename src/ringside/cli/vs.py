@@ -401,7 +401,7 @@ def _rule(settings: VsSettings, *, is_alone: bool, points: int) -> StoppingRule:
 
 
 def _show(analysis: RunAnalysis, settings: VsSettings, rule: StoppingRule) -> None:
-    """Write verdicts and figures to stdout, unless an export is there, so that a pipe gets it alone."""
+    """Write verdicts and figures to stdout, unless an export goes there: a pipe then gets only the export."""
     if settings.style == "none" or Path("-") in settings.exports.values():
         return
     run = analysis.run

@@ -37,7 +37,7 @@ _COLUMNS = 40
 _MAX_COLUMNS = 1999
 # A day.
 _MAX_INTERVALS = 86_400
-# From one line to the next where there is no terminal: services end jobs that say nothing for minutes.
+# The time between lines without a terminal: CI services end jobs that are silent for minutes.
 _LINE_S = 10.0
 
 

@@ -30,7 +30,7 @@ CLOSED_LOOP = (
 _WORDS = tables_beside(__file__, "summary.toml")
 ERRORS: Mapping[str, str] = _WORDS["errors"]
 SEQUENCE: Mapping[str, str] = _WORDS["sequence"]
-# The meaning of `tls` where TLS was to be spoken.
+# The meaning of `tls` if the load used TLS.
 NO_TLS = "the server does not speak TLS there (name it without the s, as http://…), or breaks its rules"
 _ROWS = ("latency", "service", "queue", "connect", "handshake", "first_byte", "lateness", "schedule_error")
 _TIMES = ("mean", *PERCENTILES, "max")

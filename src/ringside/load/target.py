@@ -34,7 +34,7 @@ _MAX_TARGETS = 100
 _CONNECT_S = 1.0
 # Between two looks whether a target accepts connections.
 _PAUSE_S = 0.05
-# What stands for itself in path and query (RFC 3986, and the braces of `{id}`); all else is sent as %XX.
+# Characters that are sent as they are in path and query (RFC 3986, and the braces of `{id}`), not as %XX.
 _SAFE = "/?:@!$&'()*+,;=%-._~{}[]|"
 
 

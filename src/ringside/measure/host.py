@@ -25,7 +25,7 @@ from ringside.probe import kernel
 from ringside.probe.process import Probe
 from ringside.probe.protocol import TrialMessage, TrialRequest
 
-# Where this module's checkout is, if it is in one; a folder of the Python installation else.
+# The checkout that holds this module, or a folder of the Python installation.
 SOURCE_FOLDER = Path(__file__).resolve().parents[3]
 
 _NO_TEXT = re.compile("[\ud800-\udfff]")  # What Python makes of bytes that are not UTF-8.

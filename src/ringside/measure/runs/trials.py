@@ -39,7 +39,7 @@ from ringside.workloads.phases import Pause, impossible_phases, phase_contradict
 
 Kind = TypeVar("Kind")
 
-# The longest that a contender is run before the first block.
+# The longest that a contender runs before the first block.
 _REHEARSAL_S = 60.0
 # A server that takes longer has its whole limit in the first block.
 _REHEARSAL_READY_S = 15.0

@@ -23,7 +23,7 @@ INHERIT = "inherit"
 NULL = "null"
 PIPE = "pipe"
 TTY = "tty"
-KEPT = "kept"  # A file that is there until the figures in it are read.
+KEPT = "kept"  # A file that is kept until its figures are read.
 _PIECE_BYTES = 1 << 16
 
 

@@ -70,7 +70,7 @@ def markdown(text: str) -> Markup:
 
     reader = MarkdownIt("commonmark", {"html": False}).enable("table")
     reader.disable("image")
-    # What lies beside a text in its folder does not lie beside the page.
+    # Files beside a text in its folder are not beside the page.
     return Markup(_ASIDE.sub(r"\1", reader.render(clean(text))))
 
 
