@@ -91,7 +91,7 @@ def test_parts_are_made_ready_one_after_the_other(suite: Path, monkeypatch: pyte
     monkeypatch.setattr(host, "os_release", lambda: {"ID": "debian", "VERSION_ID": "12"})
     asked: list[tuple[str, ...]] = []
 
-    def bring(log: Path, *words: str) -> bool:
+    def bring(log: Path, *words: str, tries: int = 1) -> bool:
         asked.append(words)
         if words[0] == "install":
             (programs / "two-runtime").symlink_to(sys.executable)
