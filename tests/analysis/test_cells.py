@@ -6,11 +6,14 @@ import dataclasses
 import math
 import random
 from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
+from ringside.analysis import cells
 from ringside.analysis.cells import CellAnalysis, repeats_state, trial_figures
-from ringside.model.design import Cell, Point
+from ringside.model.design import Cell, Metric, Point
 from ringside.model.results import Interval, Outcome, Trial
 from ringside.probe.protocol import TrialOutcome
+from ringside.stats.samples import MergedPercentile, ValueCounts
 from ringside.stats.series import SeriesKind
 from tests.support.analyses import Exact, Repeated, analyse, analyse_cell, near, ok, planned
 
@@ -189,3 +192,16 @@ def test_what_the_repeats_of_a_trial_do() -> None:
     assert repeats_state(repeating(WARM, Outcome.CRASHED), Repeated()) is None
     for levels in ([4e5], [0.0] * 4):
         assert repeats_state(repeating(levels), Repeated()) is None
+
+
+def test_percentiles_of_all_requests_keep_the_order_of_the_metrics() -> None:
+    """So that one run has one document, whatever the order of sets."""
+
+    class Percentiles(Exact):
+        metrics = tuple(Metric(f"p{n}", "s", f"p{n}", "time") for n in range(20))
+        percentiles: ClassVar = {each.name: ("s", "n", "latency", 0.5) for each in metrics}
+
+    values = {each.name: {1: 1.0} for each in Percentiles.metrics}
+    merged = MergedPercentile([ValueCounts([(1000, 100)])], 0.5)
+    of = cells.analyse_cell(Cell("go", Point(())), [], values, Percentiles(), lambda _: merged)
+    assert list(of.metrics) == list(values)

@@ -97,11 +97,12 @@ def analyse_cell(
     if missing and not reason:
         reason = "; ".join(dict.fromkeys(missing.values()))
     metrics = {name: median_interval(list(values.values())) for name, values in by_block.items()}
-    for name in metrics.keys() & measurement.percentiles.keys():
-        if merged := percentile(name):
+    for name in [each for each in metrics if each in measurement.percentiles]:
+        merged = percentile(name)
+        if merged and merged.is_supported:
+            metrics[name] = merged.interval(unit=NS_OF[measurement.metric(name).unit])
+        elif merged:
             del metrics[name]
-            if merged.is_supported:
-                metrics[name] = merged.interval(unit=NS_OF[measurement.metric(name).unit])
     return CellAnalysis(
         cell=cell,
         outcomes=dict(Counter(trial.outcome for trial in trials)),

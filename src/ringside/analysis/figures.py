@@ -22,8 +22,6 @@ from ringside.workloads.command import COMMAND
 
 # A factor with this many levels is swept where the experiment names none.
 _SWEEP_LEVELS = 3
-# Factors that points of records/ lack: the workloads got them later.
-_LATER = ("vanish", "nofile", "warm")
 
 Comparisons = Mapping[tuple[str, str], Comparison]
 
@@ -296,7 +294,7 @@ def check_coherent(
 def _fits(factor: Factor, level: Level | None) -> bool:
     """Whether a factor can have a level on any machine, perhaps one with more cores or memory."""
     if level is None:
-        return factor.name in _LATER
+        return False
     if isinstance(factor, Cores):
         return isinstance(level, int) and level >= 1
     if isinstance(level, int) and not factor.choices:

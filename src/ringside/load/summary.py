@@ -56,7 +56,7 @@ def show(
     elif figures.outcome == "interrupted":
         console.print(Text("Interrupted: these are the figures until then.", style="yellow"))
     warnings = {each.code: sentences(each.text, each.remedy) for each in warnings_of(result)}
-    for code in FIRST & warnings.keys():
+    for code in sorted(FIRST & warnings.keys()):
         console.print(Text(warnings.pop(code), style="bold red"))
     console.print()
     grid = Table.grid(padding=(0, 2))

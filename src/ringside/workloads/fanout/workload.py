@@ -132,8 +132,8 @@ def sums_ns(work: int, cores: int) -> float:
 
 
 def _share(point: Point) -> int:
-    """The per cent that hang up: none at points of older runs, which lack the factor."""
-    return int(point.as_dict().get("vanish", 0))
+    """The per cent that hang up."""
+    return int(point["vanish"])
 
 
 def _vanishing(point: Point) -> int:

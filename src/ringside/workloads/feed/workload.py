@@ -171,7 +171,7 @@ def _get(target: str) -> protocol.HttpRequest:
 
 def _earlier(point: Point) -> Point | None:
     """Connections held before and during the measurement: enough chunks for a compiler to do its work."""
-    seconds = int(point.as_dict().get("warm", 0))
+    seconds = int(point["warm"])
     if not seconds:
         return None
     connections = min(int(point["connections"]), _EARLIER_CONNECTIONS)
