@@ -31,7 +31,7 @@ def test_a_crash_shows_stderr_and_the_command_that_repeats_it(
     done = in_process("run", "pair", status=1)
     (run,) = re.findall(r"^run (\S+):", done.stderr, re.MULTILINE)
     command = f"ringside repeat {run} bad"
-    said = rf"^bad at .*: crashed: exit status 1\n  \| {re.escape(SAID)}\n  all output of bad: {command}$"
+    said = rf"^bad: crashed: exit status 1\n  \| {re.escape(SAID)}\n  all output of bad: {command}$"
     assert re.search(said, done.stderr, re.MULTILINE)
     # Once, not in each block.
     assert done.stderr.count(SAID) == 1

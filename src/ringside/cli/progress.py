@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from statistics import median
 
@@ -13,7 +13,7 @@ from rich.text import Text
 
 from ringside.measure.runs.loop import Listener, StoppingRule
 from ringside.model.catalogue import Contender, Ready, Unavailable
-from ringside.model.design import Cell
+from ringside.model.design import Cell, Point, varying_factors
 from ringside.model.results import Outcome, Run, Trial
 from ringside.render.text.command import with_options, with_store
 from ringside.stats.sequential import FIRST_LOOK
@@ -59,6 +59,8 @@ class LiveProgress(Listener):
         self._part = ""
         # What `ringside repeat` needs: the run, and its contenders outside the catalogue.
         self._repeated: tuple[str, ...] = ()
+        # A point in words, by the factors that vary in the run.
+        self._label: Callable[[Point], str] = lambda _: ""
 
     def __enter__(self) -> LiveProgress:
         if self._is_live:
@@ -126,6 +128,8 @@ class LiveProgress(Listener):
         self._block = 0
         self._failed.clear()
         self._repeated = ()
+        varying = varying_factors([cell.point for cell in cells])
+        self._label = lambda point: measurement.label(point, varying)
         self._time_s, self._most = rule.time_s, rule.max_blocks if rule.is_fixed else 0
         self._least = self._most or min(rule.max_blocks, rule.min_timed_blocks)
         self._due = min(rule.max_blocks, FIRST_LOOK if rule.decided else rule.max_blocks)
@@ -156,7 +160,7 @@ class LiveProgress(Listener):
         if is_new and block > self._first_block and self._paces:
             self._pace((now - self._blocks_began) / (block - self._first_block), block - self._first_block)
         self._block = max(self._block, block)
-        self._now(f"{cell.contender}  {cell.point}".rstrip(), self._where() * is_new)
+        self._now(f"{cell.contender}  {self._label(cell.point)}".rstrip(), self._where() * is_new)
 
     def _pace(self, block_s: float, done: int) -> None:
         """What a block takes, when the first verdict is due, and how the ratios look until then."""
@@ -182,7 +186,7 @@ class LiveProgress(Listener):
                 self._walls_ns.setdefault(trial.cell, []).append(trial.report.wall_ns)
             return
         cell = trial.cell
-        where = f" at {cell.point}" if cell.point.levels else ""
+        where = f" ({label})" if (label := self._label(cell.point)) else ""
         self._print(f"{cell.contender}{where}: {trial.outcome}: {trial.detail}")
         # At the first failure of a cell, the end of what the program wrote, and how to repeat its trial.
         if cell in self._failed or trial.report is None or trial.outcome is Outcome.INTERRUPTED:
