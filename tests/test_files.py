@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import fcntl
 import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from ringside.files import FileLock, is_locked
+from ringside.files import FileLock, is_locked, whole_file
 
 
 def test_one_has_it_at_a_time(tmp_path: Path) -> None:
@@ -68,3 +70,17 @@ def test_a_lock_that_cannot_be_opened_is_an_os_error(tmp_path: Path) -> None:
         FileLock(tmp_path / "none" / "lock").acquire()
     assert not is_locked(tmp_path / "none" / "lock")
     assert not is_locked(Path(os.devnull) / "lock")
+
+
+def test_threads_that_write_one_file_do_not_disturb_each_other(tmp_path: Path) -> None:
+    path, meet = tmp_path / "x", threading.Barrier(2, timeout=10)
+
+    def write(text: str) -> None:
+        with whole_file(path) as partial:
+            partial.write_text(text, encoding="utf-8")
+            meet.wait()
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(write, ["one", "two"]))
+    assert path.read_text(encoding="utf-8") in ("one", "two")
+    assert list(tmp_path.iterdir()) == [path]

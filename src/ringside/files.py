@@ -8,6 +8,7 @@ import fcntl
 import os
 import select
 import stat
+import threading
 import time
 import tomllib
 from collections.abc import Iterator
@@ -34,7 +35,7 @@ def tables_beside(module: str, name: str) -> dict[str, Any]:
 def whole_file(path: Path) -> Iterator[Path]:
     """A path beside the given one, to write to. At the end of the block it replaces the given path; after an
     error, that stays as it was. Raises OSError."""
-    partial = path.with_name(f"{path.name}.{os.getpid()}{PARTIAL}")
+    partial = path.with_name(f"{path.name}.{threading.get_native_id()}{PARTIAL}")
     try:
         yield partial
         partial.replace(path)

@@ -126,7 +126,7 @@ def test_a_number_of_the_output_is_compared_and_can_decide(workplace: Path) -> N
     assert document["commands"][0]["metrics"]["kept"]["median"] == 30 * 1024
     assert [command["rank"] for command in document["commands"]] == [[1, 1], [2, 2]]
     assert document["commands"][0]["mean_s"] < 1
-    assert "B over A: items/s is lower" in ended.stderr
+    assert "B over A: lower in items/s" in ended.stderr
     shown = in_process("show", "--json").stdout
     assert json.loads(shown)["cells"][0]["metrics"]["kept"]["unit"] == "B"
     wrong = {"n: (x)": "that the pattern matches", r"n=(\d)": r"`(\d)` matches", "n=mem(.)": "`=`, which"}
