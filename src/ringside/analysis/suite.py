@@ -124,7 +124,7 @@ def overview(analyses: Sequence[RunAnalysis]) -> Overview:
 
 
 class SessionRatio(NamedTuple):
-    """A pair over several sessions, the ratios of each, and by which share these differ."""
+    """A pair over several sessions, the ratio in each, and the share by which the ratios differ."""
 
     metric: Metric
     over: Comparison

@@ -256,7 +256,7 @@ class ClusterLoop(RunLoop):
         self._waiting.append(_Share(share.block, sorted(left, key=itemgetter(0))))
 
     def _judge_whole(self) -> None:
-        """Judge the blocks of which nothing is left, up to the first of which something is."""
+        """Judge the blocks that are finished, up to the first unfinished one."""
         unfinished = {share.block for share in (*self._busy.values(), *self._waiting)}
         while not self.is_over and (block := self.progress.blocks + 1) <= self._begun:
             if block in unfinished:

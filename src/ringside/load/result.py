@@ -88,7 +88,7 @@ class LoadResult:
 
     @property
     def censored(self) -> int:
-        """Requests of which only the age is known: timed out, and in open loops unfinished at the end."""
+        """Requests with a known age but no reply: timed out, and in open loops unfinished at the end."""
         timed_out = 0 if self.main_histogram == "lateness" else self.figures.errors.get("timeout", 0)
         return timed_out + self.figures.connects_timed_out + self.figures.unfinished * self.is_open_loop
 

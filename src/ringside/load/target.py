@@ -178,8 +178,8 @@ def accepts(address: str) -> bool:
 def answering(
     addresses: Sequence[str], is_answering: Callable[[str], bool] = accepts
 ) -> tuple[list[str], list[str]]:
-    """The addresses that accept connections, and those that do not: `localhost` often has two, of which one
-    is served. A single one is not tried; if none answers, all are kept."""
+    """The addresses that accept connections, and those that do not: `localhost` often has two, and a server
+    listens on one. A single address is not tried; if none answers, all are kept."""
     kept = [address for address in addresses if is_answering(address)] if len(addresses) > 1 else []
     return kept or list(addresses), [address for address in addresses if kept and address not in kept]
 

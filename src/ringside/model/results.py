@@ -171,7 +171,7 @@ class StoredSamples(Sequence[Sample]):
 @dataclass(frozen=True, slots=True)
 class Trial:
     """One execution of a cell. `phases`: by name, the length of each occurrence in ns; `phase_lines`: as the
-    probe read them, of which the store keeps the first and last time (`read_ns`). `report`: None without a
+    probe read them; the store keeps their first and last time (`read_ns`). `report`: None without a
     probe's outcome. `machine`: of several, its name. `outputs`: of `vs --metric`."""
 
     block: int

@@ -26,7 +26,7 @@ ASK_S = 4.0
 MIN_PAUSE_S = 3.0
 PAUSE_PER_COST = 120.0
 _MAX_PAUSE_S = 120.0
-# A line that browsers skip, by which a connection that is gone is noticed.
+# Browsers skip this line. Writing it shows whether a connection is gone.
 _KEEP_ALIVE_S = 15.0
 # A producer without watchers goes on this long, so a page that is loaded again finds it.
 _LINGER_S = 10.0

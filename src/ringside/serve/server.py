@@ -61,7 +61,7 @@ class PageServer:
         *,
         cpus: Sequence[int] = (),
     ) -> None:
-        """`host`: the name by which it was bound. `cpus`: those that it may use; empty: all."""
+        """`host`: the name that the socket is bound to. `cpus`: those that it may use; empty: all."""
         import uvicorn
 
         from ringside.serve.app import Pages

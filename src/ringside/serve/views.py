@@ -223,7 +223,7 @@ def file(name: str) -> tuple[bytes, str] | None:
 
 @functools.cache
 def asset(name: str) -> str:
-    """The address of such a file, another one when it changes."""
+    """The address of a file of `static`, another one when it changes."""
     content = file(name)
     digest = hashlib.sha256(content[0]).hexdigest()[:12] if content else ""
     return f"/static/{name}?{digest}"

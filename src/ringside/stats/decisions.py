@@ -176,8 +176,8 @@ class JointTest(Generic[Pair]):
 
     def look(self, pairs: Sequence[Pair], statistics: np.ndarray, level: float) -> dict[Pair, float]:
         """The p-values of the hypotheses that earlier looks did not reject. This look rejects those of at
-        most `level`. `statistics` has a row for each hypothesis and a column for each sign vector, the first
-        of which was observed; this method overwrites them.
+        most `level`. `statistics` has a row for each hypothesis and a column for each sign vector; the first
+        vector was observed. This method overwrites them.
 
         Hypotheses are tested in the order of their statistics, the largest first. A sign vector counts for a
         hypothesis if it makes its statistic, or that of a later one, at least as large as the observed one,

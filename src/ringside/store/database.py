@@ -352,7 +352,7 @@ def runs_of(store: Store, name: str) -> list[Run]:
 
 
 def suite_of(runs: Sequence[Run], name: str) -> str | None:
-    """The id of the suite that `name` means, of which these are the runs; None where it means one run."""
+    """The id of the suite that `name` means and that has these runs; None where it means one run."""
     is_one = len(runs) == 1 and name in (runs[0].id, runs[0].experiment)
     return None if is_one else runs[0].suite.get("id")
 

@@ -181,7 +181,7 @@ def _json(text: Any, type: Any) -> Any:
 
 @functools.lru_cache(maxsize=1024)
 def _shared_json(text: Any, type: Any) -> Any:
-    """The same for immutable values of which trials have few different ones, and share them."""
+    """The same for immutable values. Trials have few different ones, and share them."""
     return _json(text, type)
 
 

@@ -70,7 +70,7 @@ def samples_text(samples: Sequence[Sample]) -> str:
 
 
 def samples_of(text: str) -> tuple[Sample, ...]:
-    """The samples in such a text. Raises ValueError if the text is invalid."""
+    """The samples in a text of `samples_text`. Raises ValueError if the text is invalid."""
     columns = msgspec.json.decode(text, type=_Columns)
     times_ns = _unpacked(columns.t_ns)
     count = len(times_ns)
@@ -86,7 +86,7 @@ def samples_of(text: str) -> tuple[Sample, ...]:
 
 
 def usage_of(text: str) -> Usage:
-    """The samples in such a text, as far as figures need them. Raises ValueError if the text is invalid."""
+    """What figures need of the samples in a text. Raises ValueError if the text is invalid."""
     import numpy as np  # here, since most commands do without
 
     columns = msgspec.json.decode(text, type=_UsedColumns)

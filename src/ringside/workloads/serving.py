@@ -103,8 +103,8 @@ def warm_up_figures(trial: Trial) -> dict[str, float]:
 
 
 def still_faster(trials: Sequence[Trial]) -> list[Diagnostic]:
-    """Servers that got faster during a closed loop that was measured, in the median of a cell's trials, by
-    whole seconds. With upstreams without the first, in which none has answered."""
+    """Servers that got faster during a measured closed loop, in the median of a cell's trials, by whole
+    seconds. With upstreams the first second is left out: no upstream has answered in it."""
     gains: dict[Cell, list[float]] = {}
     least: dict[str, float] = {}
     for trial in trials:

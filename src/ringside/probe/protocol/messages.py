@@ -280,7 +280,7 @@ class ThreadUse(Message, frozen=True):
 
 
 class ProgramOutput(Message, frozen=True):
-    """How much a program printed; `xxh3` of a plain command's stdout, by which outputs are compared."""
+    """How much a program printed; `xxh3`: the hash of a plain command's stdout, to compare outputs."""
 
     stdout_bytes: Bytes = 0
     stderr_bytes: Bytes = 0

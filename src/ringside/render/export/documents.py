@@ -162,7 +162,7 @@ def _comparison(analysis: RunAnalysis, comparison: Comparison) -> dict[str, Any]
 
 
 def _machines(analysis: RunAnalysis, machines: MachineAnalysis) -> dict[str, Any]:
-    """The headline on each of several machines, and by which factor the ratios of two of them differ."""
+    """The headline on each of several machines, and the factor between the ratios of two machines."""
     unit = analysis.headline.unit
     return {
         "metric": analysis.headline.name,

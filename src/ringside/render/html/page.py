@@ -156,7 +156,7 @@ def commands(analyses: Sequence[RunAnalysis]) -> list[str]:
 
 
 def _suite(analyses: Sequence[RunAnalysis]) -> SuiteSelection | None:
-    """The suite of which all of these runs are parts."""
+    """The suite that has all of these runs as parts."""
     suites = [analysis.plan.suite for analysis in analyses]
     first = suites[0]
     return first if first and all(each and each.id == first.id for each in suites) else None

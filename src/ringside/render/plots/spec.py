@@ -17,8 +17,8 @@ from ringside.model.design import Metric, Point
 from ringside.model.results import Interval
 from ringside.text import capitalised
 
-# Contenders in the order of the page's colours, of which each stands in it for light and for dark: those that
-# are most often compared come first, as the first eight are distinct for the colour-blind, too.
+# Contenders in the order of the page's colours; each colour has a light and a dark form. The contenders that
+# are compared most often come first: the first eight colours are distinct for the colour-blind, too.
 BUNDLED = Path(__file__).with_name("colours.txt").read_text(encoding="utf-8").split()
 FLOOR = "var(--limit)"
 _SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross")

@@ -82,7 +82,7 @@ def answers_sha256(input: Input, repeats: int) -> str:
 _LINE_BYTES = 64
 _OTHER_OUTPUT_BYTES = 1 << 20
 
-# The phases of which the sum over all occurrences is a metric.
+# For these phases, the sum over all occurrences is a metric.
 _PHASES = ("read", "compute", "write", "wait_ahead", "wait_full", "wait_empty")
 
 # `Case #1: 0` with its newline; and how much text the widest instructions see in a cycle.

@@ -20,8 +20,8 @@ UPSTREAMS = 3
 _ADDITIONS_PER_CYCLE = 16
 _MEDIAN_S, _SIGMA, _TAIL_S = 0.100, 0.5, 1.0
 _TICK_MS = 50
-# A gateway waits for something of its own where more than this share of a latency is its overhead, of which
-# its CPU time explains less than the other.
+# A gateway waits for something of its own if more than the first share of a latency is its overhead, and its
+# CPU time explains less than the second share of that overhead.
 _WAITING, _COMPUTED = 0.2, 0.5
 # About what one client asks in a second.
 _PER_CLIENT_S = 5
@@ -122,8 +122,8 @@ class Fanout(serving.Serving):
         if not is_waiting or point["rate"] or not _calls(point):
             return None
         explained, waiting = computed_s / overhead_s, units.percent(overhead_s / latency_s)
-        text = f"requests wait {waiting} of their time, of which its CPU time explains "
-        return explained, f"{text}{units.percent(explained)}: a pool or a queue of it is at its bound"
+        text = f"requests wait {waiting} of their time, and its CPU time explains "
+        return explained, f"{text}{units.percent(explained)} of that: its pool or queue is at its bound"
 
 
 def sums_ns(work: int, cores: int) -> float:

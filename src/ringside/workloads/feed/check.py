@@ -67,7 +67,7 @@ def _messages(subject: Subject, server: Server) -> None:
 
 
 def _released(subject: Subject, server: Server) -> None:
-    """Descriptors of the server before, with and after sixty feeds, half of which are reset."""
+    """Descriptors of the server before, with and after sixty feeds; half of them are reset."""
     line = subject.served_by_hand(_FEEDING, curl("/test/5"))
     before = held = 0
     with subject.expects("feed-released", "sixty feeds at one time", line):

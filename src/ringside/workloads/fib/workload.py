@@ -203,7 +203,7 @@ def _rate_figures(trial: Trial) -> dict[str, float]:
 
 
 def recursion_ns(n: int) -> float:
-    """The least time of the recursion on any machine: it ends fib(n) times in a 1, each of which is added."""
+    """The least time of the recursion on any machine: it adds a 1 fib(n) times."""
     return fibonacci(n) * CYCLE_NS
 
 
