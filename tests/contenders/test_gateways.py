@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from ringside.conformance.common import in_time
 from ringside.conformance.http import Client
 from ringside.conformance.servers import running
-from ringside.conformance.subject import in_time
 from ringside.workloads.fanout.check import Upstream, says, whole
 from tests.support import ROOT
 from tests.support.programs import having, subject

@@ -1,6 +1,6 @@
 """All rules for all workloads of a contender.
 
-python -m ringside.conformance.kit N W PORT    this many clients of workload W at one time
+python -m ringside.conformance.kit N W PORT    N clients of workload W at one time
 """
 
 from __future__ import annotations

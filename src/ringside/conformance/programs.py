@@ -8,16 +8,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
 
-from ringside.conformance.subject import (
-    PATIENCE_S,
-    Subject,
-    check_arguments,
-    check_evidence,
-    in_time,
-    lines_until,
-    results_of,
-    side_by_side,
-)
+from ringside.conformance.common import check_arguments, check_evidence, in_time, side_by_side
+from ringside.conformance.subject import PATIENCE_S, Subject, lines_until, results_of
 from ringside.model.design import Level, Point
 from ringside.model.results import Outcome
 from ringside.workloads.base import HOLD, REPEATS

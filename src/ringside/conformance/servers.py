@@ -14,18 +14,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 
+from ringside.conformance.common import check_arguments, check_evidence, in_time, without
 from ringside.conformance.subject import (
     PATIENCE_S,
     PORT,
     Subject,
     alive_in_session,
     by_hand,
-    check_arguments,
-    check_evidence,
-    in_time,
     lines_until,
     listeners,
-    without,
 )
 from ringside.errors import UsageError
 from ringside.measure.runs.trials import free_port

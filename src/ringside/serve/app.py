@@ -3,19 +3,15 @@ next request tries again."""
 
 from __future__ import annotations
 
-import ipaddress
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
-from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
-from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ringside.analysis.run import RunAnalysis, analysis_of
 from ringside.analysis.run_diff import RunDiff, diff
@@ -25,7 +21,8 @@ from ringside.render.export import documents, formats
 from ringside.render.html.pictures import drawing
 from ringside.render.plots.rows import diff_chart
 from ringside.render.text import changes, diagnostics, words
-from ringside.serve import views
+from ringside.serve import pages, views
+from ringside.serve.guard import Guard
 from ringside.serve.live import MAX_WATCHERS, Hub
 from ringside.serve.source import Source, Worker
 from ringside.store import Store
@@ -34,18 +31,6 @@ from ringside.store.database import runs_of, single_run, suite_of
 # The width of a comparison's plot in pixels; a wide screen shows two side by side.
 _WIDTH = 620
 _A_YEAR = "public, max-age=31536000, immutable"
-
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-)
-_HEADERS = {
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-}
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -65,9 +50,9 @@ class Pages:
             run = store.run(run_id)
             if not store.progress(run_id)[0]:
                 title = str((run.plan.get("experiment") or {}).get("title") or run.experiment)
-                facts = views.page("part_nothing.html.j2", title=title)
+                facts = pages.page("part_nothing.html.j2", title=title)
                 return {"parts": {"facts": facts}, "config": {}, "plots": {}}
-            return views.content(analysis_of(store, run))
+            return pages.content(analysis_of(store, run))
 
     def of_store(self, make: Callable[[Store, Request], Response]) -> Handler:
         """A route whose answer needs the store; a page that says why, where there is none."""
@@ -159,7 +144,7 @@ class Pages:
 
     async def asset(self, request: Request) -> Response:
         name = request.path_params.get("name", "icon.svg")
-        content = await self.worker.run(lambda: views.file(name))
+        content = await self.worker.run(lambda: pages.file(name))
         if content is None:
             return trouble(UsageError("there is no such page"))
         body, kind = content
@@ -202,7 +187,7 @@ def trouble(error: RingsideError) -> Response:
     title, status, headers = ("Not readable now", 503, {"Refresh": "5"})
     if _is_missing(error):
         title, status, headers = ("Not here", 404, {})
-    return HTMLResponse(views.page("message.html.j2", title=title, text=str(error)), status, headers=headers)
+    return HTMLResponse(pages.page("message.html.j2", title=title, text=str(error)), status, headers=headers)
 
 
 def _is_missing(error: RingsideError) -> bool:
@@ -227,53 +212,4 @@ def _difference(diff: RunDiff) -> dict[str, Any]:
 
 
 def _html(template: str, **values: Any) -> Response:
-    return HTMLResponse(views.page(template, **values))
-
-
-class Guard:
-    """Answers only GET and HEAD, and only for our own hosts; adds the headers that every answer has.
-
-    A page of any site can make a browser send requests to this machine. With a name that resolves to this
-    machine it could even read the answers (DNS rebinding)."""
-
-    def __init__(self, app: ASGIApp, *, hosts: Iterable[str], any_address: bool = False) -> None:
-        """`hosts`: the names that count besides `localhost` and loopback addresses. `any_address`: every IP
-        address does too: for a server that others reach by one."""
-        self._app = app
-        self._hosts = {name.lower() for name in hosts}
-        self._any_address = any_address
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            return await self._app(scope, receive, send)
-
-        async def send_with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in _HEADERS.items():
-                    headers[name] = value
-                headers.setdefault("Content-Security-Policy", POLICY)
-                headers.setdefault("Cache-Control", "no-store")
-            await send(message)
-
-        host = Headers(scope=scope).get("host", "")
-        app = self._app
-        if not self._is_ours(host):
-            app = PlainTextResponse(
-                "This name is not one of this server's. Use its address, or start it with --host NAME.\n", 421
-            )
-        elif scope["method"] not in ("GET", "HEAD"):
-            app = PlainTextResponse("This page is only read: GET and HEAD.\n", 405, {"Allow": "GET, HEAD"})
-        await app(scope, receive, send_with_headers)
-
-    def _is_ours(self, host: str) -> bool:
-        try:
-            name = (urlsplit(f"//{host}").hostname or "").rstrip(".")
-            return (
-                name == "localhost"
-                or name in self._hosts
-                or ipaddress.ip_address(name).is_loopback
-                or self._any_address
-            )
-        except ValueError:
-            return False
+    return HTMLResponse(pages.page(template, **values))

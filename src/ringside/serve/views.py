@@ -1,46 +1,30 @@
-"""What pages show of the store: the list of runs with its filters, histories, static reports, and a run in
-progress; and the pages' templates. All text is escaped, and its control and direction characters are made
-visible, as in the report."""
+"""What pages show of the store: the list of runs with its filters, histories, and static reports."""
 
 from __future__ import annotations
 
-import functools
-import hashlib
 import time
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-import jinja2
-
 from ringside import units
 from ringside.analysis.history import HistoryRun, history, of_analysis
-from ringside.analysis.run import RunAnalysis, analysis_of
+from ringside.analysis.run import analysis_of
 from ringside.errors import RingsideError, UsageError
 from ringside.model.catalogue import Question
 from ringside.model.design import Metric
 from ringside.model.results import RunState
-from ringside.render.html.pictures import headline_picture, history_view
-from ringside.render.html.templates import environment, read_file, vega
-from ringside.render.plots.charts import CONFIG, charts, missing
-from ringside.render.plots.spec import colour
+from ringside.render.html.pictures import history_view
 from ringside.render.site.site import render_pages
-from ringside.render.text import diagnostics, words
-from ringside.render.text.answers import answers, short_answer
-from ringside.render.text.tables import tables
+from ringside.render.text.answers import short_answer
 from ringside.store import RunSummary, Store
 from ringside.store.database import runs_of
 from ringside.store.plans import read_plan
 from ringside.text import one_line
 
-_FOLDER = Path(__file__).parent
-_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _PER_PAGE = 200
-# How many of a run's trials the page of a run in progress lists.
-_LATEST = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,71 +178,3 @@ def _kept(values: dict[Hashable, Value], most: int, key: Hashable, make: Callabl
         if len(values) > most:
             del values[next(iter(values))]
     return values[key]
-
-
-@functools.cache
-def _environment() -> jinja2.Environment:
-    templates = environment(_FOLDER / "templates")
-    templates.filters["part"] = lambda text: quote(text, safe="")
-    templates.globals["asset"] = asset
-    return templates
-
-
-def page(template: str, **values: Any) -> str:
-    """A whole page, or a part of one."""
-    return _environment().get_template(template).render(**values)
-
-
-@functools.cache
-def file(name: str) -> tuple[bytes, str] | None:
-    """A file that the pages load, and its type; None where there is none of that name."""
-    if name == "vega.js":
-        return (vega().encode(), _TYPES[".js"]) if missing() is None else None
-    if name == "ringside.css":
-        return (read_file("page.css") + _read("serve.css")).encode(), _TYPES[".css"]
-    if name in ("live.js", "icon.svg"):
-        return _read(name).encode(), _TYPES[Path(name).suffix]
-    return None
-
-
-@functools.cache
-def asset(name: str) -> str:
-    """The address of a file of `static`, another one when it changes."""
-    content = file(name)
-    digest = hashlib.sha256(content[0]).hexdigest()[:12] if content else ""
-    return f"/static/{name}?{digest}"
-
-
-def _read(name: str) -> str:
-    return (_FOLDER / "static" / name).read_text(encoding="utf-8")
-
-
-def content(analysis: RunAnalysis) -> dict[str, Any]:
-    """`parts`: HTML by the id of the element that it belongs into; `plots`: Vega-Lite specifications by the
-    id of theirs, with the configuration that they share."""
-    plots: dict[str, Any] = {}
-    drawn = []
-    for chart in charts(analysis) if missing() is None else ():
-        keys = [f"plot-{len(plots) + number}" for number, _ in enumerate(chart.panels, 1)]
-        plots |= {key: panel.spec for key, panel in zip(keys, chart.panels, strict=True)}
-        drawn.append((chart, list(zip(keys, chart.panels, strict=True))))
-    point = analysis.overview_point
-    values = {
-        "analysis": analysis,
-        "heading": words.heading(analysis),
-        "machine": words.machine(analysis.run.host),
-        "latest": analysis.trials[: -_LATEST - 1 : -1],
-        "trials": units.count(analysis.trial_count, "trial"),
-        "is_over": analysis.run.ended_at is not None,
-        "answers": answers(analysis),
-        "picture": headline_picture(analysis, point),
-        "diagnostics": diagnostics.for_pages(analysis.diagnostics),
-        "charts": drawn,
-        "absent": missing(),
-        "colours": {name: colour(name, analysis.floor) for name in analysis.names},
-        # That of the answer is first: the others are folded.
-        "tables": sorted(tables(analysis), key=lambda table: table.title != analysis.label(point)),
-    }
-    names = ("facts", "verdicts", "plots", "tables")
-    parts = {name: page(f"part_{name}.html.j2", **values) for name in names}
-    return {"parts": parts, "config": CONFIG, "plots": plots}

@@ -20,9 +20,10 @@ from typing import Any, Self
 
 from msgspec import Struct, convert
 
+from ringside.conformance.common import in_time
 from ringside.conformance.http import GRAIN_S, NONSENSE, Client, Reply, check_paths, curl
 from ringside.conformance.servers import Kind, Server, computes_again, reset_at_close, running
-from ringside.conformance.subject import PORT, Subject, by_hand, in_time
+from ringside.conformance.subject import PORT, Subject, by_hand
 from ringside.files import tables_beside
 from ringside.measure.runs.trials import free_port
 from ringside.workloads.fanout.workload import FANOUT, sums_ns

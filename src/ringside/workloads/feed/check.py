@@ -12,9 +12,10 @@ import time
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
+from ringside.conformance.common import in_time
 from ringside.conformance.http import GRAIN_S, NONSENSE, Client, check_paths, curl
 from ringside.conformance.servers import Kind, Server, reset_at_close, running
-from ringside.conformance.subject import PATIENCE_S, PORT, Subject, alive_in_session, by_hand, in_time
+from ringside.conformance.subject import PATIENCE_S, PORT, Subject, alive_in_session, by_hand
 from ringside.workloads.feed.workload import FEED
 
 _MODULE = "ringside.workloads.feed.check"
@@ -141,7 +142,8 @@ def _slow_reader(subject: Subject) -> None:
 
 
 def read_slowly(port: int) -> None:
-    """Read one of two feeds to its end, then the other. Raises OSError, ValueError if a message lacks."""
+    """Read one of two feeds to its end, then the other. Raises OSError, ValueError if a message is
+    missing."""
     name = "1" * 20
     with socket.socket() as slow, socket.create_connection(("127.0.0.1", port), timeout=10) as other:
         slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)

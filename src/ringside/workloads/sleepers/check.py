@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 
+from ringside.conformance.common import in_time, side_by_side
 from ringside.conformance.programs import RuleTests
-from ringside.conformance.subject import PATIENCE_S, Subject, in_time, lines_until, results_of, side_by_side
+from ringside.conformance.subject import PATIENCE_S, Subject, lines_until, results_of
 from ringside.workloads.base import HOLD
 from ringside.workloads.evidence import milliseconds, reported_ns
 from ringside.workloads.sleepers.workload import SECOND_NS, instant_ns, numbers
