@@ -33,7 +33,7 @@ FAMILY = {
     "old": "",
     "b1": "tasks",
 }
-KINDS: dict[str, ContenderClass] = {"limit": "floor", "b1": "bare"}
+KINDS: dict[str, ContenderClass] = {"limit": "floor", "copy": "floor", "b1": "bare"}
 
 
 def planned(names: Sequence[str]) -> dict[str, PlannedContender]:
@@ -124,7 +124,7 @@ def test_who_reaches_no_steady_state_is_named(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_the_floor_bare_programs_and_unknown_families_stand_apart() -> None:
-    of = standing({"limit": 1, "a1": 10, "old": 5, "t1": 100, "b1": 2})
+    of = standing({"limit": 1, "copy": 1.1, "a1": 10, "old": 5, "t1": 100, "b1": 2})
     assert of.unknown == ("old",)
     notes = "; ".join(families.table(of, "").notes)
     assert "Not ranked, since written by hand on the runtime's own sockets (bare): b1 2.00 ns" in notes

@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import errno
 import math
 import sqlite3
 import subprocess
 import sys
 import time
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -260,6 +262,15 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(StoreError, match="cannot be made: Not a directory|cannot be made: File exists"):
         Store(tmp_path / "file" / "s.sqlite")
+
+
+def test_a_lock_that_cannot_be_made_is_named(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a file system without locks."""
+    run = begin(store)
+    monkeypatch.setattr("fcntl.flock", Mock(side_effect=OSError(errno.ENOLCK, "No locks available")))
+    expected = rf"the lock \S+{run.id}\.lock cannot be made: No locks available"
+    with pytest.raises(StoreError, match=expected), store.hold(run):
+        pass
 
 
 def test_a_full_disk_is_one_line_and_keeps_what_is_there(store: Store) -> None:

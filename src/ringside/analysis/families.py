@@ -86,7 +86,7 @@ def by_family(
     if ranking is None:
         return None
     values = {name: value for name in ranking.order if (value := _value(analysis, metric, name, point, over))}
-    ranked = [name for name in values if name != analysis.floor]
+    ranked = [name for name in values if analysis.kind(name) != "floor"]
     own = [name for name in ranked if analysis.kind(name) == analysis.kind(ranked[0])]
     if over:
         own.sort(key=lambda name: -values[name].estimate)

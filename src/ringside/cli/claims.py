@@ -8,10 +8,13 @@ from collections.abc import Sequence
 from ringside.analysis.run import analysis_of
 from ringside.analysis.suite import judge_claims
 from ringside.cli import context
+from ringside.errors import UsageError
 from ringside.render.export import documents
 from ringside.render.text import markdown, terminal
 from ringside.render.text.contenders import claim_table
 from ringside.store.database import RunSummary
+from ringside.workloads.command import COMMAND
+from ringside.workloads.target import TARGET
 
 
 def claims(runs: Sequence[str], form: str | None = None, store: str | None = None) -> int:
@@ -21,7 +24,9 @@ def claims(runs: Sequence[str], form: str | None = None, store: str | None = Non
     else:
         storage = context.open_runs(store, "posts", "ringside run posts", _is_experiment)
         latest = next(filter(_is_experiment, reversed(storage.summaries())), None)
-        runs = [latest.suite or latest.id] if latest else []
+        if latest is None:
+            raise UsageError(f"{storage.where} has no run of an experiment: `ringside run posts` makes some")
+        runs = [latest.suite or latest.id]
     catalogue = context.catalogue()
     sources = [catalogue.published(name) for name in catalogue.published_names()]
     examined = judge_claims(sources, [analysis_of(storage, run) for run in context.named_runs(storage, runs)])
@@ -36,4 +41,4 @@ def claims(runs: Sequence[str], form: str | None = None, store: str | None = Non
 
 def _is_experiment(run: RunSummary) -> bool:
     """Whether it has figures of contenders. No claim is about comparisons of commands or servers."""
-    return run.trials > 0 and run.experiment not in ("vs", "load-vs")
+    return run.trials > 0 and run.workload not in (COMMAND.name, TARGET.name)

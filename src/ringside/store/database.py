@@ -53,8 +53,9 @@ _STAMP = 16
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """A run without its plan. `title`: that of its experiment; `suite`: the id of the suite that it is a part
-    of. Both are empty where the plan cannot be read. `trials`: those that are no warm-ups."""
+    """A run without its plan. `title` and `workload`: those of its experiment; `suite`: the id of the suite
+    that it is a part of. All three are empty where the plan cannot be read. `trials`: those that are no
+    warm-ups."""
 
     id: str
     experiment: str
@@ -62,6 +63,7 @@ class RunSummary:
     ended_at: str | None
     trials: int
     title: str
+    workload: str
     suite: str
 
 
@@ -281,12 +283,12 @@ class Store(Database):
         """Keep others from adding to a run, or to the suite of that id. Raises UsageError where another
         process already does, StoreError where the database fails."""
         run_id = run if isinstance(run, str) else run.id
-        if lock := self._lock(run_id):
-            with self.transaction():
-                if not self._acquire(lock):
-                    raise _busy(run_id)
-            self._held[run_id] = lock
         try:
+            if lock := self._lock(run_id):
+                with self.transaction():
+                    if not self._acquire(lock):
+                        raise _busy(run_id)
+                    self._held[run_id] = lock
             yield
         finally:
             if held := self._held.pop(run_id, None):
@@ -295,12 +297,14 @@ class Store(Database):
     def check_held(self, run_id: str) -> None:
         """Called before a write to a run that this process holds: take the lock again if it was lost with the
         database's connection or with the file. Raises StoreError if another process has it now."""
-        held, lock = self._held.get(run_id), self._lock(run_id)
+        if not (held := self._held.get(run_id)):
+            return
+        lock = self._lock(run_id) if isinstance(held, FileLock) else None
         if isinstance(held, FileLock) and isinstance(lock, FileLock) and held.path != lock.path:
             # The store was moved (`follow_file`).
             held.release(removes=True)
             held = self._held[run_id] = lock
-        if held and held.is_lost() and not self._acquire(held):
+        if held.is_lost() and not self._acquire(held):
             raise StoreError(
                 f"the lock of run {run_id} was lost, and another process has it: nothing more is written"
             )
@@ -314,7 +318,10 @@ class Store(Database):
         try:
             return lock.acquire(_HOLD_PATIENCE_S)
         except OSError as error:
-            raise StoreError(f"the lock {error.filename} cannot be made: {error.strerror}") from error
+            # Only a file's lock raises it.
+            raise StoreError(
+                f"the lock {getattr(lock, 'path', '')} cannot be made: {error.strerror}"
+            ) from error
 
     def refuse_held(self, run_id: str) -> None:
         """Raise UsageError where another process is adding to the run; `hold` does so as well."""
@@ -368,7 +375,8 @@ def _free(id: str, sign: str, taken: Collection[str]) -> str:
 
 
 def single_run(store: Store, name: str, fits: Callable[[Run], bool] = lambda run: True) -> Run:
-    """The run of that id, or the one of a suite that fits. Raises UsageError, also where several do."""
+    """The run of that id, or the one of a suite that fits; the first if none does. Raises UsageError, also
+    where several do."""
     runs = runs_of(store, name)
     runs = [run for run in runs if fits(run)] or runs[:1]
     if len(runs) > 1:

@@ -159,13 +159,14 @@ class _TitledPlan(msgspec.Struct):
 
 
 def titles_of(plan: Any) -> dict[str, str]:
-    """The title of a plan's experiment, and the id of its suite; empty texts where it cannot be read."""
+    """Title and workload of a plan's experiment, and the id of its suite; empty texts where it cannot be
+    read."""
     try:
         kept = _json(plan, _TitledPlan)
     except ValueError:
-        return {"title": "", "suite": ""}
-    suite = kept.suite or {}
-    return {"title": str(kept.experiment.get("title", "")), "suite": str(suite.get("id") or "")}
+        return {"title": "", "workload": "", "suite": ""}
+    of_experiment = {key: str(kept.experiment.get(key, "")) for key in ("title", "workload")}
+    return {**of_experiment, "suite": str((kept.suite or {}).get("id") or "")}
 
 
 def _json(text: Any, type: Any) -> Any:

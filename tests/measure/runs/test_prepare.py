@@ -144,6 +144,9 @@ def test_inputs_are_written_before_the_first_trial(
     assert {trial.input_bytes for trial in trials} == {input.size_bytes for input in prepared.inputs.values()}
     # A run that goes on reads the same ones.
     assert resume(run, workplace).inputs == prepared.inputs
+    # Nobody reads them where no contender is ready.
+    add_build(workplace / "contenders" / "one", "false")
+    assert prepare("solo").inputs == {}
 
 
 @pytest.mark.parametrize(("changes", "reason"), cases(__file__, "what_an_experiment_names_is_checked"))

@@ -331,7 +331,9 @@ def prepare(
             notify("prepare", name)
             prepared[name] = contender if isinstance(contender, Unavailable) else next(builds)
             notify("prepared", prepared[name])
-    files = {point: inputs.get(file) for point in points if (file := workload.input(point))}
+    # Nothing is written where nobody would read it: an input may take half a gigabyte.
+    is_ready = any(isinstance(each, Ready) for each in prepared.values())
+    files = {point: inputs.get(file) for point in points if is_ready and (file := workload.input(point))}
     return Prepared(experiment, workload, tuple(points), prepared, files)
 
 

@@ -121,7 +121,7 @@ def claims_document(examined: Iterable[JudgedClaim]) -> dict[str, Any]:
 
 def fields_of(value: object, *names: str) -> dict[str, Any]:
     """These attributes of a value, by their names."""
-    values = {name: getattr(value, name, None) for name in names}
+    values = {name: getattr(value, name) for name in names}
     return {name: list(each) if isinstance(each, tuple) else each for name, each in values.items()}
 
 
@@ -143,7 +143,9 @@ def _verdict(pair: Comparison | CellChange, metric: Metric) -> dict[str, Any]:
         "verdict": str(pair.verdict),
         "word": verdict_word(pair.verdict, metric),
         "obstacle": str(pair.obstacle) if pair.obstacle else None,
-        **fields_of(pair, "blocks_needed", "contradicted"),
+        # A change of a cell has neither.
+        "blocks_needed": getattr(pair, "blocks_needed", None),
+        "contradicted": getattr(pair, "contradicted", None),
     }
 
 
@@ -203,8 +205,9 @@ _CONTENDER = (
     *("title", "family", "model", "language", "kind", "queue", "scheduler", "parallel", "idiom", "tuning"),
     *("unequal", "sharing", "runtime", "runs_on", "command", "version"),
 )
-_AVAILABLE = ("receipt", "executable", "origin", "released", "content")
+_AVAILABLE = ("receipt", "executable", "origin", "release", "content")
 _UNAVAILABLE = ("unavailable", "remedy", "log")
+_KEYS = {"kind": "class", "release": "released"}
 
 
 def _contender(contender: PlannedContender) -> dict[str, Any]:
@@ -212,8 +215,8 @@ def _contender(contender: PlannedContender) -> dict[str, Any]:
     if contender.unavailable:
         values["log"] = last_lines(contender.log, LOG_LINES)
     else:
-        values["released"] = str(contender.release.day) if contender.release else None
-    return {"class" if name == "kind" else name: value for name, value in values.items()}
+        values["release"] = str(contender.release.day) if contender.release else None
+    return {_KEYS.get(name, name): value for name, value in values.items()}
 
 
 def vs_document(analysis: RunAnalysis, facts: Mapping[str, Any]) -> dict[str, Any]:
