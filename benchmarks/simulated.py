@@ -205,8 +205,8 @@ SIDES, RUN_BLOCKS = ((1, 1), (5, 1), (2, 2), (3, 3), (5, 5)), (7, 20, 100)
 
 
 def between_runs(sides: tuple[int, int], blocks: int, deviation: float, times: int, seed: int = 1) -> float:
-    """The share of comparisons of runs of one program, `sides` of them, that claim a change, with noise
-    of 3 % between blocks and this standard deviation between runs."""
+    """The share of comparisons that claim a change between runs of one program, this many on each of the two
+    `sides`, with noise of 3 % between blocks and this standard deviation between runs."""
     dice = np.random.default_rng(seed)
     wrong = 0
     for _ in range(times):

@@ -66,7 +66,7 @@ def prints() -> None:
 
 
 def beside(work: Callable[[float], None], number: int) -> None:
-    """Processes work until stdin ends; `work` gets the seconds since the begin."""
+    """`number` processes work until stdin ends; `work` gets the seconds since the begin."""
     begin, parent = time.monotonic(), os.getpid()
     for _ in range(number):
         if os.fork() == 0:

@@ -164,7 +164,7 @@ def is_small_excess(value: Interval) -> bool:
 
 def times(value: Interval, *, is_share: bool = False) -> tuple[str, str]:
     """A ratio and its interval as `35 times` and `28–41`, or a share as `5 %` and `3–7 %`, with the digits
-    that the interval supports, and that tell it from no difference; the second is empty without one."""
+    that the interval supports, and that tell it from no difference. The second is empty without interval."""
     unit, digits, no_difference = ("%", _DIGITS - 1, 0.0) if is_share else ("times", _DIGITS, 1.0)
     place = _last_place(value.estimate, digits)
     if value.low is None or value.high is None:

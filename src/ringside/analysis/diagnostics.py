@@ -46,7 +46,8 @@ def carried_over(observations: Observations, metric: str) -> dict[str, float]:
 
 
 def _relative(values: Mapping[Cell, Mapping[int, float]]) -> dict[tuple[int, Cell], float]:
-    """By block and cell: the log of a value minus its cell's median and the block's usual rest."""
+    """By block and cell: the logarithm of each positive value minus its cell's median, and, if the block has
+    several cells, minus the block's median of these differences."""
     by_block: dict[int, dict[Cell, float]] = {}
     for cell, of_cell in values.items():
         logs = {block: math.log(value) for block, value in of_cell.items() if is_positive_finite(value)}

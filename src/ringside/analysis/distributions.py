@@ -63,7 +63,8 @@ def analyse_percentiles(run: RunFigures) -> tuple[PercentileCurve, ...]:
 
 
 def load_totals(run: RunFigures) -> dict[str, Counter[str]]:
-    """By contender, sums over its loads: `answered`, `messages` of streams, `unfinished`, `errors`."""
+    """By contender, sums over the loads of its measured trials: right answers in time (`answered`),
+    `messages` of streams, requests without an answer (`unfinished`), `errors` of all kinds."""
     totals: dict[str, Counter[str]] = {}
     for trial in run.trials:
         own = totals.setdefault(trial.cell.contender, Counter())

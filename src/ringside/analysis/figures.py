@@ -118,7 +118,8 @@ class RunFigures:
         return most if most and len(levels(most)) >= _SWEEP_LEVELS else None
 
     def laws(self, kind: str) -> list[ScalingLaw]:
-        """The laws of a kind over integer factors that vary; of commands, over parameters of 3 numbers."""
+        """The laws of a kind over integer factors that vary; of commands, over parameters with at least
+        three numbers."""
         if self.measurement.name == COMMAND.name and kind == "size":
             own = {name: {each[name] for each in self.points} for name in self.varying}
             sweeps = {name: set(map(float, each)) for name, each in own.items() if all(map(is_number, each))}

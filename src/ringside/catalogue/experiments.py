@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 # The key of a `[[point]]` that is no factor.
 NAME = "name"
-# What published figures and experiments have as it is written.
+# Keys whose values are taken over as they are: of a source, of an experiment.
 _OF_SOURCE = ("title", "date", "hardware", "software", "metric_note")
 _SAME = ("title", "note", "workload", "contenders", "blocks", "published", "limits")
 # Longer trials are long enough by themselves.

@@ -46,6 +46,7 @@ def toolchains(contenders: Sequence[Contender], notes: Sequence[str], toolchain:
     uses: list[tuple[str, Runtime, str]] = [("Rust", rust, "the probe's build")] if rust else []
     for contender in contenders:
         runtime = contender.runtime
+        # The last is the plainest name, as python3 after python3.13.
         title = runtime.executable[-1] if runtime.brings else runtime.title or contender.language
         if not runtime.optional:
             uses.append((title or runtime.name, runtime, contender.name))
@@ -104,7 +105,8 @@ def machine_facts() -> TableData:
 
 
 def _watch(seconds: float) -> tuple[float, float]:
-    """Spin for so long: the share in which this process did not run, and the longest gap in seconds."""
+    """Spin for `seconds`: the share in which this process did not run, and the longest gap in seconds. Gaps
+    below 50 µs are the clock's own."""
     lost = longest = 0.0
     begun = last = time.perf_counter()
     while last - begun < seconds:

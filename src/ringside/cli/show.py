@@ -64,7 +64,8 @@ def present(
     with_parts: bool = True,
     everything: bool = False,
 ) -> int:
-    """Print a run, or a suite. `report_to`: where the report will be; `with_parts`: not printed before."""
+    """Print a run, or a suite. `report_to`: where the report will be; `with_parts`: also the parts of a
+    suite, which were not printed before; `everything`: all tables and columns."""
     # Nearly everything lives until the end: looking for garbage takes a tenth of the time.
     gc.disable()
     analyses = [analysis_of(storage, run) for run in runs]

@@ -1,4 +1,5 @@
-"""Reads the words of `ringside vs` as hyperfine does, but a value in the same word may be left out."""
+"""Reads the words of `ringside vs` as hyperfine does, but options such as `--shell` take a value only within
+their own word."""
 
 from __future__ import annotations
 

@@ -146,7 +146,8 @@ def pack(fields: list[str], width: int) -> list[str]:
 
 @dataclass(eq=False)
 class Watch:
-    """Keeps a load's progress, and ends the load once a condition holds for a second with enough requests."""
+    """Keeps a load's progress, and ends the load once a condition holds for all of it so far: judged each
+    second, a percentile once enough requests lie beyond it."""
 
     conditions: Sequence[Threshold]
     give_up: Callable[[], None]

@@ -126,7 +126,8 @@ def parse(text: str, option: str = "--fail-if") -> Threshold:
 
 def check(threshold: Threshold, result: LoadResult) -> Check:
     """Compare a load with a threshold: latencies (of a stream: lateness), the rate of replies (messages), or
-    failures, as a number or a share of all requests."""
+    failures, as a number or a share of all requests. Errors include requests without an answer at the end
+    (`unfinished`), and none that were never sent (`unsent`)."""
     figures = result.figures
     value: float | None
     if step := next((slot for step, slot in result.steps if step.rate_per_s == threshold.rate), None):

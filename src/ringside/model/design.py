@@ -172,9 +172,9 @@ class ExperimentFile(Table, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """What to run: all combinations of levels are points, for each entry of `at`, if there are any, with its
-    levels. It ends after `blocks` or `time_s`, or with `until_decided` once the headline's first place and
-    comparisons are decided."""
+    """What to run. Every combination of the levels of `factors` is a point; with `at`, this holds for each of
+    its entries, whose levels replace those of `factors`. It ends after `blocks` or `time_s` seconds, or with
+    `until_decided` once the headline's first place and comparisons are decided."""
 
     name: str
     title: str
@@ -233,7 +233,8 @@ class Suite(Table, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
-    """A file that a program reads. `pieces` yields its bytes, each piece with the bytes of its answer."""
+    """A file that a program reads. `pieces` yields its bytes, each piece with the bytes of its answer.
+    `smaller`: how a user asks for a smaller file."""
 
     name: str
     most_bytes: int

@@ -111,8 +111,8 @@ class TimeSeries:
 @dataclass(frozen=True, slots=True)
 class Timeline:
     """A trial over time, in seconds since the load began. `cpu`: by thread, the cores used in each interval
-    between `edges`. `kernel_bytes`: its growth. `marker_s`: an instant to mark. `latest_s`: each second's
-    latest message. `open`: connections."""
+    between `edges`. `kernel_bytes`: growth of the kernel's memory since the first sample. `marker_s`: an
+    instant to mark. `latest_s`: each second's latest message. `open`: connections."""
 
     block: int
     edges: tuple[float, ...]
@@ -172,7 +172,8 @@ class StoredSamples(Sequence[Sample]):
 class Trial:
     """One execution of a cell. `phases`: by name, the length of each occurrence in ns; `phase_lines`: as the
     probe read them; the store keeps their first and last time (`read_ns`). `report`: None without a
-    probe's outcome. `machine`: of several, its name. `outputs`: of `vs --metric`."""
+    probe's outcome. `machine`: its name in a run on several
+    machines, else empty. `outputs`: the values of `vs --metric`."""
 
     block: int
     position: int
@@ -330,7 +331,7 @@ class Answer(StrEnum):
 @dataclass(frozen=True, slots=True)
 class ClaimResult:
     """The answer to a claim. `sentence`: what was measured and is required, or why it was not tested. `runs`:
-    their ids. `figure`: what decides, in `unit` (none: a ratio)."""
+    ids of the runs that tested it. `figure`: what decides, in `unit` (none: a ratio)."""
 
     answer: Answer
     sentence: str

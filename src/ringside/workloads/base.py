@@ -21,8 +21,8 @@ from ringside.text import nearest
 from ringside.units import count, whole
 from ringside.workloads.phases import PhaseRule
 
-# The medians of a cell, by metric.
-Medians = Mapping[str, float]
+# Values of metrics by name: of a trial, or medians of a cell.
+Figures = Mapping[str, float]
 # The program's own share of a figure, and the rest in words that follow the contender's name.
 OwnShare = tuple[float, str]
 # Seeds that contenders get are from 0 up to this.
@@ -294,7 +294,7 @@ class Measurement(ABC):
     def figures(self, trial: Trial) -> dict[str, float]:
         """The metrics of an `ok` trial, by name; unobserved ones are left out."""
 
-    def medians(self, trials: Iterable[Trial], of: Callable[[Medians], float | None]) -> dict[Cell, float]:
+    def medians(self, trials: Iterable[Trial], of: Callable[[Figures], float | None]) -> dict[Cell, float]:
         """By cell, the median of `of` over its `ok` trials, without cells where it is None."""
         values: dict[Cell, list[float]] = {}
         for trial in trials:
@@ -324,7 +324,7 @@ class Measurement(ABC):
         # The experiment chose how much is asked; blocks repeat it.
         return code == "short-run"
 
-    def program_share(self, headline: str, point: Point, figures: Medians) -> OwnShare | None:
+    def program_share(self, headline: str, point: Point, figures: Figures) -> OwnShare | None:
         """The program's own share of a headline; None if all is its own."""
         return None
 

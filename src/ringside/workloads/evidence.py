@@ -72,7 +72,7 @@ def most_together_ns(
     ValueError where they cannot be true of this many units in this time, one after the other in each."""
     median, p99, most = reported_ns(result, name)
     measured = number if measured is None else measured
-    # This many are as long at least, and all units together had so much time.
+    # This many are at least as long, and each unit had `passed_ns`.
     if most > passed_ns or max(median * 0.5, p99 * 0.01) * measured > units * passed_ns:
         raise ValueError(
             f"{name}: {count(measured, 'time')} with p50 {milliseconds(median)}, p99 {milliseconds(p99)} "

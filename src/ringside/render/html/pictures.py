@@ -35,7 +35,8 @@ _LABEL = 0.32
 
 
 def axis(values: Sequence[float], unit: str) -> tuple[Callable[[float], float], list[float]]:
-    """Places on an axis, 0 to 1, and its ticks. It is logarithmic for positive values."""
+    """Places on an axis, 0 to 1, and its ticks. It is logarithmic for positive values; values beyond an end
+    have their place there."""
     least, most = min(values), max(values)
     is_logarithmic = least > 0
     scaled: Callable[[float], float] = math.log10 if is_logarithmic else float

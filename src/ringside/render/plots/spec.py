@@ -126,7 +126,8 @@ def numbers(title: str, low: float, high: float, *, log: bool = True, grid: bool
 def axis(
     metric: Metric, values: Iterable[float], *, log: bool = True, room: float = 1.15, grid: bool = False
 ) -> tuple[float, Json]:
-    """The unit of an axis for these values, and its channel; `room` is left beyond the ends."""
+    """The unit of an axis for these values, and its channel. A logarithmic axis begins at the least positive
+    value, another one at 0 or below; `room` is left beyond the ends."""
     kept = [value for value in values if value > 0 or not log]
     low, high = min(kept), max(kept)
     unit, unit_name = units.scale(math.sqrt(low) * math.sqrt(high) if log else max(-low, high), metric.unit)
@@ -279,7 +280,8 @@ def edge_labels(wanted: Mapping[str, float], height: float) -> list[Json]:
 
 
 class LineLayers:
-    """The layers of a line per contender through the rows' `field`. `x`: an encoding; `y`: `numbers`."""
+    """The layers of a line per contender through the rows' `field`. `x`: an
+    encoding; `y`: the properties of a channel, as `numbers` makes them."""
 
     def __init__(
         self, x: Json, y: Json, names: Sequence[str], floor: str | None = None, field: str = "value"

@@ -19,7 +19,7 @@ from ringside.render.text.words import KINDS, MAX_NAMED, Sentence, undecided, ve
 from ringside.text import minute, one_line
 
 _MAX_NAMED = 6
-_REFERENCES = {"computing": "in registers", "memory": "when it waited for memory"}
+_REFERENCES = {"computing": "for work in registers", "memory": "for waits for memory"}
 
 
 def diff_answer(diff: RunDiff) -> Sentence:

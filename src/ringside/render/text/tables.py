@@ -50,7 +50,8 @@ def _tables(analysis: RunAnalysis, *, is_part: bool, by_point: bool) -> Iterator
 
 def first_table(analysis: RunAnalysis, point: Point | None) -> TableData:
     """The terminal's first table of a point: programs, best first, with the headline and the distance from
-    the baseline, or why there is none. Of all points (None) only the headline."""
+    the baseline, or why there is none. Of all points (None) only the headline. The reference program is
+    left out unless it is the baseline."""
     headline, baseline, margin = analysis.headline, analysis.experiment.baseline, analysis.experiment.margin
     names = [name for name in analysis.names if name != analysis.floor or name == baseline]
     if point is None:

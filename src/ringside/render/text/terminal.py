@@ -41,8 +41,9 @@ _STYLES = {"faster": "green", "slower": "red", "even": "yellow", "failed": "bold
 def show(
     analysis: RunAnalysis, console: Console, printed: set[str] | None = None, *, everything: bool = False
 ) -> None:
-    """Print a run's answer: per point, or for all of many, a table and sentences. `printed`: sentences of
-    other parts of a suite; None for a single run, which gets its warnings. `everything`: `show_all`."""
+    """Print a run's answer: a table and sentences for each point, or for all points if there are many.
+    `printed`: sentences of other parts of a suite; None for a single run, which gets its warnings.
+    `everything`: `show_all`."""
     if everything:
         return show_all(analysis, console, is_part=printed is not None)
     said: set[str] = set() if printed is None else printed

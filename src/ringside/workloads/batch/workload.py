@@ -12,7 +12,7 @@ from ringside.errors import UsageError
 from ringside.model.design import Input, InputFile, Point
 from ringside.model.results import Interval, Trial
 from ringside.probe.protocol import Evidence, ExpectedLines
-from ringside.workloads.base import Medians, OwnShare, Workload, repeats
+from ringside.workloads.base import Figures, OwnShare, Workload, repeats
 from ringside.workloads.phases import CYCLE_NS
 from ringside.workloads.process import core_figures, repeat_figures
 from ringside.workloads.tables import declared
@@ -192,7 +192,7 @@ class Batch(Workload):
         busy = f"{core} busy for {shares.busy:.0%} of it"
         return f"{contender}: {read}; {busy}: {_conclusion(shares, cores)}"
 
-    def program_share(self, headline: str, point: Point, figures: Medians) -> OwnShare | None:
+    def program_share(self, headline: str, point: Point, figures: Figures) -> OwnShare | None:
         """If a program's queue is full while cores are idle, the share of the time in which they are busy."""
         shares = _shares(figures)
         if shares is None or headline not in ("wall_s", "work_s"):

@@ -10,7 +10,7 @@ from ringside.model.design import Point
 from ringside.model.results import Diagnostic, Trial
 from ringside.probe import protocol
 from ringside.workloads import serving
-from ringside.workloads.base import Medians, OwnShare
+from ringside.workloads.base import Figures, OwnShare
 from ringside.workloads.fanout import vanish
 from ringside.workloads.phases import CYCLE_NS
 from ringside.workloads.tables import declared
@@ -98,7 +98,7 @@ class Fanout(serving.Serving):
             figures["overhead_s.p99"] = load.upstreams.overhead.p99_ns * 1e-9
         return figures
 
-    def program_share(self, headline: str, point: Point, figures: Medians) -> OwnShare | None:
+    def program_share(self, headline: str, point: Point, figures: Figures) -> OwnShare | None:
         if headline.startswith(("latency_s", "overhead_s")) and (bound := self._bound(point, figures)):
             return bound
         overhead = figures.get(headline.replace("latency_s", "overhead_s"))
@@ -113,7 +113,7 @@ class Fanout(serving.Serving):
         closed = [each for each in trials if not (each.cell.point["rate"] or _share(each.cell.point))]
         return serving.still_faster(closed)
 
-    def _bound(self, point: Point, figures: Medians) -> OwnShare | None:
+    def _bound(self, point: Point, figures: Figures) -> OwnShare | None:
         """If a gateway is idle while requests wait: the share of its overhead that is CPU time."""
         latency_s, overhead_s = (figures.get(f"{name}_s.p50", 0.0) for name in ("latency", "overhead"))
         # If all clients wait for the CPU, each waits for the others' requests too.

@@ -20,7 +20,8 @@ _NAMED_THREADS = 6
 
 
 def timeline(trial: Trial, load: LoadMessage, marker_s: float) -> Timeline | None:
-    """A trial over time under that load; None without samples. `kernel_bytes`: its growth since the first."""
+    """A trial over time under that load; None without samples. `kernel_bytes`: growth of the
+    kernel's memory since the first sample."""
     end_s = (load.end_ns - load.begin_ns) * 1e-9
     samples = [sample for sample in trial.samples if sample.t_ns <= load.end_ns]
     if not samples or end_s <= 2 * _FIRST_S:

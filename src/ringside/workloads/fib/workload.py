@@ -13,7 +13,7 @@ from ringside.model.design import Experiment, Point
 from ringside.model.results import Diagnostic, Trial
 from ringside.probe.protocol import ClosedLoop, ConstantRate, ExpectedReply, LoadPlan, Service
 from ringside.workloads import serving
-from ringside.workloads.base import Medians, OwnShare
+from ringside.workloads.base import Figures, OwnShare
 from ringside.workloads.fib import overload
 from ringside.workloads.phases import CYCLE_NS
 from ringside.workloads.tables import declared
@@ -132,7 +132,7 @@ class Fib(serving.Serving):
             figures["requests_per_s_per_client"] = figures["requests_per_s"] / int(point["clients"])
         return figures
 
-    def program_share(self, headline: str, point: Point, figures: Medians) -> OwnShare | None:
+    def program_share(self, headline: str, point: Point, figures: Figures) -> OwnShare | None:
         if headline not in ("requests_per_s", "requests_per_s_per_client"):
             return None
         if not 0 < (busy := _busy(figures)) < 1:
@@ -158,7 +158,7 @@ class Fib(serving.Serving):
 RATES = Fib.series["rates"]
 
 
-def _busy(figures: Medians) -> float:
+def _busy(figures: Figures) -> float:
     """The share of one core's time that the server used; 0 where that is not known."""
     return figures.get("requests_per_s", 0.0) * figures.get("cpu_per_request_s", 0.0)
 

@@ -10,7 +10,7 @@ from ringside.model.design import Input, Point
 from ringside.model.results import Diagnostic, Trial
 from ringside.probe.protocol import Evidence, ExpectedLines
 from ringside.units import count, significant
-from ringside.workloads.base import Medians, OwnShare, Workload, repeats
+from ringside.workloads.base import Figures, OwnShare, Workload, repeats
 from ringside.workloads.evidence import (
     FACTOR,
     MODULUS,
@@ -125,7 +125,7 @@ class Jobs(Workload):
                 figures["over_ideal"] = makespan_s / ideal_s
         return figures
 
-    def program_share(self, headline: str, point: Point, figures: Medians) -> OwnShare | None:
+    def program_share(self, headline: str, point: Point, figures: Figures) -> OwnShare | None:
         over_ideal = figures.get("over_ideal", 0.0)
         if point["kind"] != "sleep" or headline not in ("makespan_s", "over_ideal") or over_ideal <= 1:
             return None
@@ -145,7 +145,7 @@ class Jobs(Workload):
 
 def _ideal_s(point: Point, figures: Mapping[str, float]) -> float | None:
     """The least makespan: turns of sleeping jobs on workers, of computing ones on cores; None for others."""
-    jobs, cores = int(point["jobs"]), int(point["cores"])
+    jobs, cores = point.numbers("jobs", "cores")
     if point["kind"] == "sleep":
         return math.ceil(jobs / workers(point)) * int(point["duration_ms"]) / 1000
     if point["kind"] == "cpu" and "alone_s" in figures:
