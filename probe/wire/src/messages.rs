@@ -200,6 +200,7 @@ to_json! {
     pub struct Output {
         pub stdout_bytes: u64,
         pub stderr_bytes: u64,
+        /// Without protocol lines; 0 for a plain command, whose lines are not counted.
         pub lines: u64,
         pub starting: BTreeMap<char, u64>,
         /// Of a plain command's stdout.
