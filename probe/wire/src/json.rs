@@ -196,6 +196,11 @@ impl Reader<'_> {
     }
 }
 
+/// Whether a character stands in strings only as an escape.
+fn is_escaped(character: char) -> bool {
+    matches!(character, '"' | '\\' | '\0'..='\u{1f}')
+}
+
 impl FromJson for String {
     fn read(from: &mut Reader) -> Result<String, String> {
         if !from.takes("\"") {
@@ -203,7 +208,7 @@ impl FromJson for String {
         }
         let mut text = String::new();
         loop {
-            let end = from.rest.find(|c| matches!(c, '"' | '\\' | '\0'..='\u{1f}'));
+            let end = from.rest.find(is_escaped);
             let (plain, rest) = from.rest.split_at(end.unwrap_or(from.rest.len()));
             text += plain;
             from.rest = rest;
@@ -332,13 +337,18 @@ impl fmt::Debug for Json<'_> {
 impl ToJson for &str {
     fn write(&self, to: &mut Formatter) -> fmt::Result {
         to.write_char('"')?;
-        for character in self.chars() {
-            match character {
-                '"' | '\\' => write!(to, "\\{character}")?,
-                '\0'..='\u{1f}' => write!(to, "\\u{:04x}", u32::from(character))?,
-                _ => to.write_char(character)?,
+        let mut rest = *self;
+        // By runs: each write is a call through the formatter's `dyn Write`.
+        while let Some(end) = rest.find(is_escaped) {
+            to.write_str(&rest[..end])?;
+            // Each is one byte of UTF-8.
+            match rest.as_bytes()[end] {
+                byte @ (b'"' | b'\\') => write!(to, "\\{}", char::from(byte))?,
+                byte => write!(to, "\\u{byte:04x}")?,
             }
+            rest = &rest[end + 1..];
         }
+        to.write_str(rest)?;
         to.write_char('"')
     }
 }
