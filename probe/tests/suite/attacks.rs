@@ -386,7 +386,6 @@ os.waitpid(pid, 0)";
         assert_eq!(trial.marked("spawned")["processes"], 2);
         let peak = trial.outcome["peak_pss_bytes"].as_u64().unwrap();
         assert!((150 << 20..200 << 20).contains(&peak), "{peak}");
-        assert!(trial.outcome["pss_readings"].as_u64().unwrap() >= 1);
     }
 }
 

@@ -14,8 +14,6 @@ fn a_server_that_keeps_the_contract() {
     for request in service(script) {
         let trial = run(&request);
         trial.is("ok", "");
-        let ending_ns = trial.outcome["ending_ns"].as_u64().unwrap();
-        assert!(ending_ns < trial.outcome["wall_ns"].as_u64().unwrap());
         assert_eq!(trial.of("ready")[0]["port"], 40123);
         trial.marked("ready");
         let ready = trial.of("ready")[0]["t_ns"].as_u64().unwrap();
@@ -39,7 +37,6 @@ fn servers_that_break_it() {
     for request in service("trap '' TERM; echo '::ready port=1'; while :; do sleep 0.05; done") {
         let trial = run(&with(request, "/service/end_s", json!(0.3)));
         trial.is("timed-out", "still ran 0.3 s after SIGTERM");
-        assert_eq!(trial.outcome["ending_ns"], Value::Null);
     }
     for request in service("echo '::ready port=1'") {
         // Longer than its end can take: a shell has to go after that line.

@@ -105,11 +105,6 @@ impl Service {
             }
         }
     }
-
-    /// When SIGTERM was due.
-    pub fn terminated_ns(&self) -> Option<u64> {
-        (self.phase == Phase::Ending).then(|| self.due_ns.saturating_sub(self.end_ns))
-    }
 }
 
 #[cfg(test)]
@@ -155,9 +150,7 @@ mod tests {
         assert!(service.ready(10));
         assert!(!service.ready(20));
         assert_eq!(service.due_ns(), 1_000_000_010);
-        assert_eq!(service.terminated_ns(), None);
         assert_eq!(service.step(1_000_000_010), Step::Terminate);
-        assert_eq!(service.terminated_ns(), Some(1_000_000_010));
         assert_eq!(service.phase(), Phase::Ending);
         assert_eq!(service.step(3_000_000_009), Step::Wait);
         let late = Cause::TimedOut("still ran 2 s after SIGTERM".into());

@@ -114,15 +114,10 @@ to_json! {
         pub signal: Option<i32>,
         pub wall_ns: u64,
         pub paused_ns: u64,
-        /// From SIGTERM to the end of a server that it ended.
-        pub ending_ns: Option<u64>,
         pub cpu_user_ns: u64,
         pub cpu_system_ns: u64,
         pub cpu_source: &'static str,
         pub peak_pss_bytes: Option<u64>,
-        /// In how many samples PSS was read.
-        pub pss_readings: u64,
-        pub memory_peak_bytes: Option<u64>,
         /// Of all processes together, or why it is not known.
         pub peak_memory_bytes: Option<u64>,
         pub peak_memory_unknown: String,

@@ -100,8 +100,6 @@ impl Trial<'_, '_> {
         let (samples, sample_interval_ns) = findings.sampler.schedule.taken();
         let peaks = &findings.sampler.peaks;
         let peak = supervisor.high_water.peak(&findings.sampler.seen());
-        let terminated_ns = self.service.as_ref().and_then(Service::terminated_ns);
-        let ending_ns = terminated_ns.filter(|_| *cause == Cause::Exited);
         let probe_cpu_ns = clock::process_cpu_ns().saturating_sub(self.probe_cpu_ns);
         TrialOutcome {
             number: self.request.number.clone(),
@@ -111,13 +109,10 @@ impl Trial<'_, '_> {
             signal,
             wall_ns: (findings.end.ns + self.worked_ns).saturating_sub(self.paused_ns),
             paused_ns: self.paused_ns,
-            ending_ns: ending_ns.map(|since| findings.end.ns.saturating_sub(since)),
             cpu_user_ns,
             cpu_system_ns,
             cpu_source: cpu.map_or("rusage", |_| "cgroup"),
             peak_pss_bytes: peaks.pss_bytes,
-            pss_readings: peaks.pss_readings,
-            memory_peak_bytes: cgroup.and_then(|cgroup| cgroup.memory_peak()),
             peak_memory_bytes: peak.as_ref().ok().copied(),
             peak_memory_unknown: peak.err().unwrap_or_default(),
             peak_process_bytes: supervisor.high_water.largest_bytes(),

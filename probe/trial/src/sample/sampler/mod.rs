@@ -59,8 +59,6 @@ pub enum Excess {
 #[derive(Debug, Default)]
 pub struct Peaks {
     pub pss_bytes: Option<u64>,
-    /// In how many samples PSS was read.
-    pub pss_readings: u64,
     /// Each page once, however many processes share it.
     pub resident_bytes: u64,
     pub threads: u64,
@@ -257,7 +255,6 @@ impl Sampler {
             self.pss.was_read(now_ns, &resident, cost);
             self.peaks.pss_bytes = self.peaks.pss_bytes.max(sample.pss_bytes);
             if let Some(pss) = pss {
-                self.peaks.pss_readings += 1;
                 self.peaks.resident_bytes = self.peaks.resident_bytes.max(pss.resident_bytes);
                 let own = tree.iter().map(|process| ((process.pid, process.start_ticks), process.faults));
                 self.seen_faults = self.faults.update(own, |_| false);

@@ -34,7 +34,6 @@ pub struct Cgroup {
     memory_max: Option<OwnedFd>,
     processes_max: Option<OwnedFd>,
     memory_events: Option<OwnedFd>,
-    memory_peak: Option<OwnedFd>,
     /// Open, since a program can take from the probe what it needs to open it; None before Linux 5.14.
     kill: Option<OwnedFd>,
     /// When the trial began.
@@ -77,8 +76,9 @@ impl Cgroup {
         Cgroup::make_below(&place::parent_of_trials()?)
     }
 
-    /// Whether another trial may use it: it is empty, nothing in it was killed, and the kernel keeps no peak of it,
-    /// which cannot be reset.
+    /// Whether another trial may use it: it is empty, nothing in it was killed, and the kernel does not account its
+    /// memory. Files that a trial has read stay charged to the cgroup, below the limit of the next trial, and
+    /// `memory.events` counts from the cgroup's beginning.
     pub fn can_be_used_again(&self) -> bool {
         if self.was_killed.load(Ordering::Relaxed) {
             return false;
@@ -86,7 +86,7 @@ impl Cgroup {
         let is_empty = read(&self.procs).is_some_and(|processes| processes.is_empty());
         // The links of a folder of the kernel's: its name, `.`, and `..` of each folder inside.
         let has_groups = fstat(&self.folder).map_or(true, |folder| folder.st_nlink > 2);
-        is_empty && !has_groups && self.memory_peak.is_none()
+        is_empty && !has_groups && self.memory_max.is_none()
     }
 
     fn make_below(parent: &Parent) -> io::Result<Cgroup> {
@@ -118,7 +118,6 @@ impl Cgroup {
             memory_max: file("memory.max", libc::O_WRONLY | libc::O_TRUNC).ok(),
             processes_max: file("pids.max", libc::O_WRONLY | libc::O_TRUNC).ok(),
             memory_events: file("memory.events", libc::O_RDONLY).ok(),
-            memory_peak: file("memory.peak", libc::O_RDONLY).ok(),
             kill: file("cgroup.kill", libc::O_WRONLY).ok(),
             cpu_before: CpuUsage::default(),
             was_killed: AtomicBool::new(false),
@@ -169,11 +168,6 @@ impl Cgroup {
         self.was_killed.store(true, Ordering::Relaxed);
         let file = self.kill.as_ref();
         file.is_some_and(|file| os::write(file, b"1").is_ok())
-    }
-
-    pub fn memory_peak(&self) -> Option<u64> {
-        let bytes = read(self.memory_peak.as_ref()?)?;
-        std::str::from_utf8(&bytes).ok()?.trim().parse().ok()
     }
 
     /// Whether the kernel has killed a process inside for want of memory.
@@ -291,7 +285,6 @@ mod tests {
     fn uses_controllers() {
         let (_folder, cgroup) = fixture(&[
             ("memory.max", "max\n"),
-            ("memory.peak", "4096\n"),
             ("memory.events", "low 0\noom 2\noom_kill 1\n"),
             ("pids.max", "max\n"),
         ]);
@@ -301,7 +294,6 @@ mod tests {
         assert!(missing.is_empty());
         let read = |name: &str| fs::read_to_string(cgroup.path().join(name)).unwrap();
         assert_eq!((read("memory.max"), read("pids.max")), ("1234".into(), "99".into()));
-        assert_eq!(cgroup.memory_peak(), Some(4096));
         assert!(cgroup.out_of_memory());
         let mut processes = Vec::new();
         cgroup.processes(&mut processes);
@@ -342,12 +334,11 @@ mod tests {
         let mut missing = Vec::new();
         limit("memory.max", &cgroup.memory_max, 1234, &mut missing);
         assert!(missing[0].starts_with("cgroup memory controller: "), "{missing:?}");
-        assert_eq!(cgroup.memory_peak(), None);
         assert!(!cgroup.out_of_memory());
         assert_eq!(cgroup.cpu(), None);
     }
 
-    /// A peak, and processes that the kernel has killed, would be those of the trial before.
+    /// Charged memory, and processes that the kernel has killed, would be those of the trial before.
     #[test]
     fn a_cgroup_with_traces_of_a_trial_is_not_used_again() {
         let empty = ("cgroup.procs", "");
@@ -358,7 +349,7 @@ mod tests {
         let (_folder, cgroup) = fixture(&[empty]);
         fs::create_dir(cgroup.path().join("own")).unwrap();
         assert!(!cgroup.can_be_used_again());
-        for trace in [("cgroup.procs", "7\n"), ("memory.peak", "4096\n")] {
+        for trace in [("cgroup.procs", "7\n"), ("memory.max", "max\n")] {
             let (_folder, cgroup) = fixture(&[empty, trace]);
             assert!(!cgroup.can_be_used_again(), "{trace:?}");
         }
