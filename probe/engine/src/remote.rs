@@ -87,15 +87,20 @@ impl Awaited {
         let name = format!("record {} of load {}", self.ended, self.load);
         self.check_service_times(&part.record.record).map_err(|why| format!("{name}: {why}"))?;
         self.outcome.merge(&part.record);
-        let times = &mut self.outcome.record.service_times;
-        times.sort_unstable();
-        match times.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-            Some(pair) => Err(format!("{name}: request {} was answered before", pair[0].0)),
-            None => Ok(()),
+        let record = &mut self.outcome.record;
+        for (times, what) in
+            [(&mut record.service_times, "was answered"), (&mut record.hung_up_ns, "lost its client")]
+        {
+            times.sort_unstable();
+            if let Some(pair) = times.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+                return Err(format!("{name}: request {} {what} before", pair[0].0));
+            }
         }
+        Ok(())
     }
 
-    /// Whether there is a service time for each answered request, and for no other.
+    /// Whether there is a service time for each answered request, and for no other, and whether the numbers of requests
+    /// are those of the plan.
     fn check_service_times(&self, record: &Record) -> Result<(), String> {
         let (times, replies) = (&record.service_times, &record.replies);
         let answered = match self.has_service_times {
@@ -107,8 +112,9 @@ impl Awaited {
             return Err(format!("service times of {count} requests, where {answered} are due"));
         }
         let most = self.plan.requests.unwrap_or(u64::MAX);
-        match times.iter().find(|(number, _)| !(1..=most).contains(number)) {
-            Some((number, _)) => Err(format!("request {number}, of {most}")),
+        let mut numbers = times.iter().chain(&record.hung_up_ns).map(|(number, _)| number);
+        match numbers.find(|number| !(1..=most).contains(*number)) {
+            Some(number) => Err(format!("request {number}, of {most}")),
             None => Ok(()),
         }
     }
@@ -163,18 +169,20 @@ mod tests {
         part
     }
 
+    /// A load of six requests that their numbers identify.
+    fn whole(has_upstreams: bool) -> Awaited {
+        let plan = json!({
+            "protocol": "http", "requests": 6, "connections": 2,
+            "request": {"headers": [["Host", "here"], ["X-Request-Id", "all-{n}"]]},
+        });
+        let plan = Arc::new(serde_json::from_value(plan).unwrap());
+        let mut whole = Awaited::new(3, plan, has_upstreams);
+        whole.started = awaited(2).started;
+        whole
+    }
+
     #[test]
     fn service_times_that_cannot_be() {
-        let whole = |has_upstreams| {
-            let plan = json!({
-                "protocol": "http", "requests": 6, "connections": 2,
-                "request": {"headers": [["Host", "here"], ["X-Request-Id", "all-{n}"]]},
-            });
-            let plan = Arc::new(serde_json::from_value(plan).unwrap());
-            let mut whole = Awaited::new(3, plan, has_upstreams);
-            whole.started = awaited(2).started;
-            whole
-        };
         let mut right = whole(true);
         right.add(&numbered(&[1, 3, 5])).unwrap();
         let mut late = numbered(&[2, 6]);
@@ -210,6 +218,30 @@ mod tests {
         alone.add(&part(3)).unwrap();
         let why = alone.add(&numbered(&[2])).unwrap_err();
         assert!(why.contains("where 0 are due"), "{why}");
+    }
+
+    #[test]
+    fn clients_that_cannot_have_hung_up() {
+        let hung_up = |numbers: &[u64]| {
+            let mut part = part(0);
+            part.record.record.hung_up_ns = numbers.iter().map(|&number| (number, 7)).collect();
+            part
+        };
+        let mut right = whole(true);
+        right.add(&hung_up(&[5, 1])).unwrap();
+        right.add(&hung_up(&[6])).unwrap();
+        assert_eq!(right.outcome.record.hung_up_ns, [(1, 7), (5, 7), (6, 7)]);
+        for (numbers, word) in [
+            ([2, 7], "request 7, of 6"),
+            ([0, 2], "request 0, of 6"),
+            ([2, 2], "request 2 lost its client before"),
+            ([2, 5], "request 5 lost its client before"),
+        ] {
+            let mut load = whole(true);
+            load.add(&hung_up(&[5, 1])).unwrap();
+            let why = load.add(&hung_up(&numbers)).unwrap_err();
+            assert!(why.starts_with("record 2 of load 3: ") && why.contains(word), "{why}");
+        }
     }
 
     #[test]
