@@ -8,7 +8,7 @@ use super::text::MAX_MESSAGE_BYTES;
 #[derive(Debug)]
 pub struct Splitter {
     framing: Framing,
-    /// The bytes of an incomplete message.
+    /// The bytes of an incomplete message. Empty, it has no memory: of thousands of streams few hold anything.
     held: Vec<u8>,
     /// Of an event: its data so far, where it has any.
     data: Option<Vec<u8>>,
@@ -27,11 +27,15 @@ impl Splitter {
         on_message: &mut impl FnMut(&[u8]),
     ) -> Result<(), ErrorKind> {
         match self.framing {
+            Framing::Chunk | Framing::Message if last && self.held.is_empty() => {
+                check_length(bytes.len())?;
+                on_message(bytes.strip_suffix(b"\n").unwrap_or(bytes));
+            }
             Framing::Chunk | Framing::Message => {
                 self.hold(bytes)?;
                 if last {
-                    on_message(self.held.strip_suffix(b"\n").unwrap_or(&self.held));
-                    self.held.clear();
+                    let held = std::mem::take(&mut self.held);
+                    on_message(held.strip_suffix(b"\n").unwrap_or(&held));
                 }
             }
             Framing::Line => self.lines(bytes, on_message)?,
@@ -73,10 +77,14 @@ impl Splitter {
     fn lines(&mut self, bytes: &[u8], on_message: &mut impl FnMut(&[u8])) -> Result<(), ErrorKind> {
         let mut lines = bytes.split(|&byte| byte == b'\n').peekable();
         while let Some(line) = lines.next() {
-            self.hold(line)?;
-            if lines.peek().is_some() {
-                on_message(&self.held);
-                self.held.clear();
+            if lines.peek().is_none() {
+                self.hold(line)?;
+            } else if self.held.is_empty() {
+                check_length(line.len())?;
+                on_message(line);
+            } else {
+                self.hold(line)?;
+                on_message(&std::mem::take(&mut self.held));
             }
         }
         Ok(())
