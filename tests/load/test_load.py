@@ -86,7 +86,7 @@ def test_streams(ports: tuple[str, str], workplace: Path) -> None:
     messages = ("--first", "Welcome: {id}", "--chunk", "Chunk {k} for {id}")
     streams = load_document(*arguments, *messages)
     # Each gets a first message and at most 15 others. A machine that stalls may deliver fewer.
-    assert 0 < streams["messages"] <= 5 * 16
+    assert 5 < streams["messages"] <= 5 * 16
     assert len(streams["sequence"]) == 6
     assert set(streams["sequence"].values()) == {0}
     assert streams["chunk_lateness_ms"]["max"] > 0
@@ -228,7 +228,7 @@ def test_an_interrupt_ends_the_load_and_shows_it(workplace: Path, number: signal
         process.send_signal(number)
 
     with when_loaded(interrupt) as url:
-        words = [*LOAD, url, "--duration", "60s", "--connections", "2"]
+        words = [*LOAD, url, "--duration", "600s", "--connections", "2"]
         process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         out, errors = process.communicate(timeout=300)
     assert process.returncode == 130, errors

@@ -77,7 +77,7 @@ def when_loaded(act: Callable[[], object]) -> Iterator[str]:
         act()
 
     with serving(answering(reply)) as port:
-        thread = threading.Thread(target=wait)
+        thread = threading.Thread(target=wait, daemon=True)
         thread.start()
         yield f"http://127.0.0.1:{port}/"
         thread.join()
