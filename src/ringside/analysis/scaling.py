@@ -115,8 +115,8 @@ class Outlook(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ScaledContender:
-    """A contender over cores. `speed_ups`: over one core, by number of cores. `efficiency`: with all cores.
-    `fit`: None without one, else with its `outlook` and the interval of cores or speed-up in it."""
+    """A contender over cores. `speed_ups`: over one core, by number of cores. `efficiency`: with the most
+    cores. `fit`: None without one, else with its `outlook` and the interval of cores or speed-up in it."""
 
     contender: str
     speed_ups: Mapping[int, Interval]
