@@ -50,6 +50,7 @@ ODD: tuple[Any, ...] = (
     *(1e308, -1e308, 5e-324, math.inf, -math.inf, math.nan, "x", "\x1b[2J", "\0", "é", "\ud800", "a" * 3000),
     *(["x"], {"x": 1}, [[]], [1, "x"], "1", "ok", "NaN", "{runtime}", "{}", "../..", "5%", "10s"),
 )
+_FRAGMENTS = (*"\n\"'=[]{}#,.\0\\\ufeffé", "[[", "[x]\n", "")
 
 
 # --- changes ---------------------------------------------------------------------------------------
@@ -86,6 +87,21 @@ def _change_one(dice: random.Random, root: Any) -> Any:
     else:
         places[key] = copy.deepcopy(dice.choice(ODD))
     return holder[""]
+
+
+def changed_text(dice: random.Random, text: str) -> str:
+    """A text with lines left out, moved or doubled, and pieces replaced."""
+    for _ in range(dice.randint(1, 4)):
+        place, lines = dice.randint(0, len(text)), text.split("\n")
+        if dice.random() < 0.5:
+            line = lines.pop(dice.randrange(len(lines)))
+            for _ in range(dice.randrange(3)):
+                lines.insert(dice.randint(0, len(lines)), line)
+            text = "\n".join(lines)
+        else:
+            piece = dice.choice((*_FRAGMENTS, str(dice.choice(ODD))))
+            text = text[:place] + piece + text[place + dice.choice((0, 0, 1, 8)) :]
+    return text
 
 
 def changed_bytes(dice: random.Random, data: bytes) -> bytes:
@@ -145,7 +161,7 @@ def _text_or_table(dice: random.Random, sources: Mapping[str, str]) -> bytes:
     """A changed file: its path, a NUL, its text."""
     path, source = dice.choice([*sources.items()])
     if dice.random() < 0.5:
-        return f"{path}\0".encode() + changed_bytes(dice, source.encode())
+        return f"{path}\0{changed_text(dice, source)}".encode(errors="surrogatepass")
     # Dates and times of TOML are none of JSON.
     table = json.loads(json.dumps(tomllib.loads(source), default=str))
     changed = changed_value(dice, table)
