@@ -26,7 +26,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 KNOWN = ROOT / "tests" / "mutants.md"
 PACKAGES = ["stats", "measure", "analysis"]
-COMMANDS = re.compile(r"from tests\.(support\.command_line|measure\.test_faults) import")
+COMMANDS = re.compile(
+    r"from tests\.support\.(command_line import [^\n]*\b(RINGSIDE|ringside)\b|shells import)"
+)
 # Fewer examples of each property, always the same ones.
 PLUGIN = """
 from hypothesis import settings
@@ -66,9 +68,9 @@ def known() -> dict[Mutant, str]:
 def tests_of(package: str, chosen: list[str]) -> list[str]:
     """The test files of a package's modules, or of those chosen: test_MODULE.py, test_MODULE_SUBJECT.py."""
     folder = ROOT / "tests" / package
-    files = [] if chosen else sorted(folder.glob("test_*.py"))
+    files = [] if chosen else sorted(folder.rglob("test_*.py"))
     for module in chosen:
-        of_module = sorted([*folder.glob(f"test_{module}.py"), *folder.glob(f"test_{module}_*.py")])
+        of_module = sorted([*folder.rglob(f"test_{module}.py"), *folder.rglob(f"test_{module}_*.py")])
         if not of_module:
             print(f"tests/{package}/test_{module}.py is missing", file=sys.stderr)
         files += of_module
@@ -94,7 +96,12 @@ def prepare(package: str, modules: list[str], folder: Path) -> None:
     (folder / "tests" / "few_examples.py").write_text(PLUGIN, encoding="utf-8")
     options: dict[str, object] = {
         "source_paths": ["src"],
-        "only_mutate": [f"src/ringside/{package}/{module}.py" for module in modules or ["*"]],
+        # `*` fits folders of any depth, but not none.
+        "only_mutate": [
+            f"src/ringside/{package}/{folders}{module}.py"
+            for module in modules or ["*"]
+            for folders in ("", "*/")
+        ],
         "also_copy": [name for name in COPIED if name not in ("src", "tests")],
         "pytest_add_cli_args": ["-p", "no:cacheprovider", "-p", "tests.few_examples"],
         "pytest_add_cli_args_test_selection": [
@@ -137,7 +144,7 @@ def statuses(folder: Path) -> dict[str, str]:
 
 def module_of(name: str) -> str:
     """The module that a mutant changes."""
-    return name.split(".")[2]
+    return name.split(".")[-2]
 
 
 def sample(folder: Path, size: int) -> list[str]:
@@ -197,9 +204,8 @@ def check(package: str, modules: list[str], listed: dict[Mutant, str]) -> bool:
     if unlisted:
         print(f"{package}: {len(unlisted)} survivors are not in {KNOWN.relative_to(ROOT)}")
     for function, old, new in sorted(set(listed) - survivors if not sampled else ()):
-        if function.startswith(
-            tuple(f"{package}.{module}." if module else f"{package}." for module in modules or [""])
-        ):
+        is_chosen = not modules or any(f".{module}." in function for module in modules)
+        if is_chosen and function.startswith(f"{package}."):
             print(f"{package}: listed, but killed or gone: `{function}` `{old}` → `{new}`")
     if killed < MIN_KILLED:
         print(f"{package}: less than {MIN_KILLED:.0%} are killed")

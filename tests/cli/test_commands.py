@@ -10,15 +10,16 @@ import re
 import shlex
 import shutil
 import sqlite3
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from ringside.cli import context
+from tests.support import ROOT
 from tests.support.cases import cases
-from tests.support.command_line import RINGSIDE, in_process
-from tests.support.fake_contenders import Add, add_build
+from tests.support.command_line import RINGSIDE, captured, in_process
+from tests.support.fake_contenders import Add, add_build, edit, manifest_of
 
 Complaint = Callable[..., str]
 
@@ -41,6 +42,24 @@ def test_what_is_asked_for_when_there_is_nothing(workplace: Path, complaint: Com
     assert (done.stdout, "holds no run yet" in done.stderr) == ("", True)
     in_process("list")
     assert not list(workplace.iterdir())
+
+
+def test_kept_figures_are_shown_where_nothing_was_measured(
+    workplace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One run, which is analysed faster than all that were kept; comparisons of commands test no claim."""
+    (workplace / "records").mkdir()
+    for name in ("posts.json.xz", "today.json.xz"):
+        assert (ROOT / "records" / name).is_file()
+        shutil.copy(ROOT / "records" / "posts-fib.json.xz", workplace / "records" / name)
+    monkeypatch.setattr(context, "own_folder", lambda: workplace)
+    assert "nothing was measured here" in in_process("show", status=None).stderr
+    in_process("vs", "--runs=1", "true", "true")
+    ended = in_process("claims")
+    assert "nothing was measured here" in ended.stderr
+    # That run tests at least one claim.
+    counts = ended.stdout.splitlines()[1].split(", ")
+    assert [count.partition(" ")[2] == "not tested here" for count in counts] == [False, True]
 
 
 def test_run_show_and_report(workplace: Path, add_fake: Add, add_experiment: Add) -> None:
@@ -70,7 +89,7 @@ def test_run_show_and_report(workplace: Path, add_fake: Add, add_experiment: Add
     assert "<html" in (workplace / "page.html").read_text()
     assert in_process("run", "pair", "--blocks", "1", "--json").stdout.startswith("{")
     # A run that is finished needs its contenders no more.
-    (workplace / "contenders" / "one" / "contender.toml").write_text("torn")
+    manifest_of(workplace, "one").write_text("torn")
     again = in_process("run", "--resume", document["run"])
     assert again.stdout == text
     assert again.stderr.splitlines()[0] == f"ringside: {document['run']} is finished: nothing is left"
@@ -117,7 +136,7 @@ def test_a_reader_that_goes_away_is_no_error_and_a_full_disk_is_one(
     workplace: Path, to: str, status: int, said: str
 ) -> None:
     shell = f"{' '.join(RINGSIDE)} list contenders {to}"
-    done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=False)
+    done = captured(["bash", "-c", shell])
     assert (done.returncode, done.stderr) == (status, said)
 
 
@@ -161,7 +180,7 @@ def test_a_broken_file_is_a_line_and_the_others_are_listed(workplace: Path, add_
 
 def test_a_contender_in_five_lines(workplace: Path, add_fake: Add, complaint: Complaint) -> None:
     add_fake("fine")
-    manifest = workplace / "contenders" / "fine" / "contender.toml"
+    manifest = manifest_of(workplace, "fine")
     keys = 'idiom = "https://x.test/"\ntuning = ["depth 9 (default 1)", "wide"]\n'
     variant = '[variant.loose]\ntitle = "Loose"\nunequal = ["no bound"]\n'
     manifest.write_text(keys + manifest.read_text() + variant)
@@ -202,8 +221,8 @@ def test_setup_for_an_experiment_builds_what_it_needs(
 ) -> None:
     for name in ("one", "two", "three"):
         add_fake(name)
-    (workplace / "contenders" / "broken").mkdir()
-    (workplace / "contenders" / "broken" / "contender.toml").write_text('titel = "x"\n')
+    add_fake("broken")
+    edit(manifest_of(workplace, "broken"), ("title ", "titel "))
     add_experiment("part", "two", "broken")
     add_experiment("other", "two")
     add_suite("all", "part", "other")
@@ -262,12 +281,11 @@ def test_long_texts_of_a_manifest_are_refused_and_leave_lists_readable(
     workplace: Path, add_fake: Add, complaint: Complaint
 ) -> None:
     add_fake("one")
-    manifest = workplace / "contenders" / "one" / "contender.toml"
-    text = manifest.read_text()
-    manifest.write_text(text.replace('"A fake"', f'"{"a" * 80}"').replace('"none"', f'"{"q" * 60}"'))
+    manifest = manifest_of(workplace, "one")
+    edit(manifest, ('"A fake"', f'"{"a" * 80}"'), ('"none"', f'"{"q" * 60}"'))
     listed = in_process("list", "contenders", COLUMNS="160").stdout
     assert re.search(r"^one +a{35}… +idiomatic +threads +q{19}… ", listed, re.MULTILINE)
-    manifest.write_text(re.sub(r"model .*", f'model = "{"m" * 10_000}"', text))
+    edit(manifest, ('"pretence"', f'"{"m" * 10_000}"'))
     line = complaint("setup", "one")
     assert "contender.toml:3: `model` must be text of length <= 200, not " in line
     assert len(line) < 400

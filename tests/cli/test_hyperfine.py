@@ -8,7 +8,6 @@ import json
 import os
 import re
 import shlex
-import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Sequence
@@ -51,17 +50,6 @@ def exported(name: str = "out.json") -> list[dict[str, Any]]:
     return results
 
 
-@pytest.fixture
-def records(workplace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is shown where nothing was measured: one run, which is analysed faster than all that were kept."""
-    (workplace / "records").mkdir()
-    for name in ("posts.json.xz", "today.json.xz"):
-        assert (ROOT / "records" / name).is_file()
-        shutil.copy(ROOT / "records" / "posts-fib.json.xz", workplace / "records" / name)
-    monkeypatch.setattr(context, "own_folder", lambda: workplace)
-
-
-@pytest.mark.usefixtures("records")
 def test_who_gives_up_waiting_leaves_no_run(workplace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(LOCK_VARIABLE, str(workplace / "lock"))
     with another():
@@ -71,17 +59,7 @@ def test_who_gives_up_waiting_leaves_no_run(workplace: Path, monkeypatch: pytest
             assert "waiting for its end" in waiting.stderr.readline()
             waiting.send_signal(signal.SIGINT)
             assert waiting.wait() == 130
-    assert "nothing was measured here" in in_process("show", status=None).stderr
-
-
-@pytest.mark.usefixtures("records")
-def test_comparisons_alone_test_no_claim(vs: Vs) -> None:
-    vs("--runs=1", "true", "true")
-    ended = in_process("claims")
-    assert "nothing was measured here" in ended.stderr
-    # That run tests at least one claim.
-    counts = ended.stdout.splitlines()[1].split(", ")
-    assert [count.partition(" ")[2] == "not tested here" for count in counts] == [False, True]
+    assert not context.open_store(None, create=False, anywhere=True).runs()
 
 
 # --- runs ---

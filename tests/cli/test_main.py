@@ -39,8 +39,7 @@ def test_the_help_begins_with_three_examples_and_the_sentence_of_the_table(name:
 def in_python(code: str) -> str:
     """What a fresh interpreter prints, in which `cli`, `COMMANDS` and `sys` are known."""
     code = f"import sys\nfrom ringside.cli.main import COMMANDS, cli\n{code}"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return done.stdout
+    return captured([sys.executable, "-c", code], check=True).stdout
 
 
 def test_help_imports_nothing_heavy() -> None:
@@ -74,7 +73,7 @@ def test_columns_that_are_no_width_are_unset_or_the_least(workplace: Path, colum
 def test_words_that_are_no_text_are_refused_in_one_line(
     workplace: Path, words: tuple[str | bytes, ...]
 ) -> None:
-    done = subprocess.run([*RINGSIDE, *words], capture_output=True, text=True, check=False)
+    done = captured([*RINGSIDE, *words])
     assert done.returncode == 2
     assert re.fullmatch(r"ringside: the argument `.*` is not valid UTF-8: write it in UTF-8.*\n", done.stderr)
     assert not list(workplace.glob(".ringside/*"))
@@ -91,14 +90,10 @@ def test_an_encoding_that_lacks_characters_gets_others(workplace: Path) -> None:
 
 
 def test_variables_that_are_no_text_are_left_out(workplace: Path) -> None:
-    done = subprocess.run(
-        [*RINGSIDE, "vs", "--runs", "1", "--show-output", "env"],
-        capture_output=True,
-        env={**os.environb, b"ODD": b"\xff", b"EVEN": b"2"},
-        check=False,
-    )
-    assert (done.returncode, b"ODD=" in done.stdout, b"EVEN=2" in done.stdout) == (0, False, True), done
-    assert b"the variable ODD is not UTF-8: the commands do not get it" in done.stderr
+    words, odd = ("vs", "--runs", "1", "--show-output", "env"), {b"ODD": b"\xff", b"EVEN": b"2"}
+    done = captured([*RINGSIDE, *words], env={**os.environb, **odd})
+    assert (done.returncode, "ODD=" in done.stdout, "EVEN=2" in done.stdout) == (0, False, True), done
+    assert "the variable ODD is not UTF-8: the commands do not get it" in done.stderr
 
 
 def from_bash(line: str) -> subprocess.CompletedProcess[str]:

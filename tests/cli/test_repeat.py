@@ -6,12 +6,11 @@ import csv
 import io
 import json
 import re
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.support.command_line import in_process
+from tests.support.command_line import captured, in_process
 from tests.support.fake_contenders import Add, add_build, edit, manifest_of
 
 SAID = "this is </script><b>what·[31m I said"
@@ -52,7 +51,7 @@ def test_a_crash_shows_stderr_and_the_command_that_repeats_it(
     assert re.fullmatch(r"bad at nodes=4 messages=5 .*: crashed: exit status 1", lines[0])
     assert lines[1:3] == ["stderr:", f"  | {SAID}"]
     assert lines[3].startswith("by hand (the program")
-    by_hand = subprocess.run(["sh", "-c", lines[4]], capture_output=True, text=True, check=False)
+    by_hand = captured(["sh", "-c", lines[4]])
     assert (by_hand.returncode, by_hand.stderr) == (1, "this is </script><b>what\x1b[31m I said\n")
     # Nothing was stored, and a program that was mended shows it.
     assert len(cells_by_contender()) == 2

@@ -19,7 +19,7 @@ from ringside.measure.runs.campaign import LocalCampaign
 from ringside.measure.toolchain import apt
 from tests.support.cases import cases
 from tests.support.command_line import in_process
-from tests.support.fake_contenders import Add, add_build, append, manifest_of
+from tests.support.fake_contenders import PYTHON, Add, add_build, append, edit, manifest_of
 
 Complaint = Callable[..., str]
 
@@ -83,8 +83,7 @@ def test_parts_are_made_ready_one_after_the_other(suite: Path, monkeypatch: pyte
     """The first table waits for no build, and no package, of the second part."""
     add_build(suite / "contenders" / "two", "cp", "fake.py", "{build}")
     manifest = manifest_of(suite, "two")
-    missing = re.sub(r"executable = .*", 'executable = ["two-runtime"]', manifest.read_text())
-    manifest.write_text(missing.replace('"3.11"\n', '"3.11"\ninstall = { debian = ["two"] }\n'))
+    edit(manifest, (f'"{PYTHON}"', '"two-runtime"'), ('"3.11"\n', '"3.11"\ninstall = { debian = ["two"] }\n'))
     programs = suite / "programs"
     programs.mkdir()
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")

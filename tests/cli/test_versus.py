@@ -154,7 +154,7 @@ def test_counters_are_compared_and_can_decide(workplace: Path) -> None:
 
 def git(*words: str) -> None:
     author = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main")
-    subprocess.run(["git", *author, *words], check=True, capture_output=True)
+    captured(["git", *author, *words], check=True)
 
 
 @pytest.fixture
@@ -179,7 +179,7 @@ def test_setup_is_repeated_where_the_next_parameter_differs(branches: Path) -> N
 
 
 def nothing_is_left() -> None:
-    listed = subprocess.run(["git", "worktree", "list"], check=True, capture_output=True, text=True).stdout
+    listed = captured(["git", "worktree", "list"], check=True).stdout
     assert len(listed.splitlines()) == 1, listed
     assert not list(Path(os.environ["TMPDIR"]).glob("ringside-rev-*"))
 

@@ -52,7 +52,7 @@ class Hosts:
             "print(sum(node['Alive'] and 'ringside' in node['Resources'] for node in ray.nodes()))"
         )
         command = [*namespaces.inside(self.head), sys.executable, "-c", program]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=NODE_S, check=False)
+        done = captured(command, timeout=NODE_S)
         return int(done.stdout.split()[-1]) if done.returncode == 0 else 0
 
     def contenders(self, node: str) -> list[int]:

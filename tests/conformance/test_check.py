@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +17,8 @@ from ringside.conformance.subject import RULES as SHARED
 from ringside.workloads import WORKLOADS
 from tests.support import ROOT
 from tests.support.cases import cases
-from tests.support.command_line import RINGSIDE, ringside
+from tests.support.command_line import RINGSIDE, captured, ringside
+from tests.support.fake_contenders import edit
 
 ORIGINAL = "python-threads"
 RULES = dict(SHARED)
@@ -30,15 +30,6 @@ for each in WORKLOADS.values():
 WRONG: dict[str, tuple[str, str, str, str, str]] = tomllib.loads(
     (Path(__file__).parent / "broken_rules.toml").read_text(encoding="utf-8")
 )
-
-
-def copied(folder: Path, file: str, old: str, new: str) -> Path:
-    """A copy of a contender with a text of a file replaced."""
-    shutil.copytree(ROOT / "contenders" / ORIGINAL, folder)
-    text = (folder / file).read_text(encoding="utf-8")
-    assert old in text, (file, old)
-    (folder / file).write_text(text.replace(old, new), encoding="utf-8")
-    return folder
 
 
 def findings(*words: str, status: int) -> list[dict[str, Any]]:
@@ -73,14 +64,15 @@ def _marks(rule: str) -> list[pytest.MarkDecorator]:
 @pytest.mark.parametrize("rule", [pytest.param(rule, marks=_marks(rule)) for rule in WRONG])
 def test_a_broken_rule_is_the_only_finding(rule: str, workplace: Path) -> None:
     workload, file, old, new, shown = WRONG[rule]
-    folder = copied(workplace / "wrong", file, old, new)
+    folder = shutil.copytree(ROOT / "contenders" / ORIGINAL, workplace / "wrong")
+    edit(folder / file, (old, new))
     quick = [] if rule in WHOLE else ["--quick"]
     broken = findings(str(folder), "--workload", workload, *quick, status=1)
     assert [finding["rule"] for finding in broken] == [rule], broken
     line = broken[0]["command"]
     assert str(folder) in line
     if shown:
-        done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=60, check=False)
+        done = captured(["sh", "-c", line], timeout=60)
         assert shown in f"{done.stdout} {done.stderr} status {done.returncode}", done
 
 
@@ -116,7 +108,7 @@ def test_too_few_descriptors_for_the_clients_are_an_error(limit: int) -> None:
     """With fewer the rule could not fail: no client would be connected, and none left without an answer."""
     words = ["sh", "-c", f'ulimit -n {limit}; exec "$@"', "sh", *RINGSIDE]
     words += ["check", ORIGINAL, "--workload", "fib", "--quick"]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    done = captured(words, timeout=60)
     assert done.returncode == 2
     assert f"takes 228 open files, but the hard limit is {limit}" in done.stderr
 

@@ -12,6 +12,7 @@ import pytest
 from tests.support import ROOT
 from tests.support.cases import cases
 from tests.support.command_line import in_process
+from tests.support.fake_contenders import edit
 
 pytestmark = pytest.mark.skipif(shutil.which("perl") is None, reason="perl is not installed")
 
@@ -59,8 +60,7 @@ def test_cells_that_need_more_say_what_is_missing() -> None:
 
 @pytest.mark.parametrize(("old", "new", "rule"), cases(__file__, "a_mistake_is_named_with_its_rule"))
 def test_a_mistake_is_named_with_its_rule(mine: Path, old: str, new: str, rule: str) -> None:
-    program = mine / "ring.pl"
-    program.write_text(program.read_text().replace(old, new), encoding="utf-8")
+    edit(mine / "ring.pl", (old, new))
     done = in_process("check", "./mine", "--quick", status=1)
     assert f"  {rule} (docs/PROTOCOL.md#rule-{rule})" in done.stdout
     assert "by hand:  cd " in done.stdout

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.support import TESTS
-from tests.support.command_line import in_process, load_document
+from tests.support.command_line import captured, in_process, load_document
 from tests.support.odd_server import secure, serving
 from tests.support.started import ports_of
 
@@ -80,7 +79,7 @@ def test_a_plain_server(http: str, scheme: str, words: tuple[str, ...], kind: st
 def go(certificates: Path) -> Iterator[tuple[int, int]]:
     """The ports of a server of HTTP/1.1 and HTTP/2, plain and inside TLS."""
     build = ["go", "build", "-o", "server", str(TESTS / "http_servers" / "versions.go")]
-    built = subprocess.run(build, cwd=certificates, capture_output=True, text=True, check=False)
+    built = captured(build, cwd=certificates)
     if "SetUnencryptedHTTP2" in built.stderr:
         pytest.skip("Go 1.24 or newer is needed for HTTP/2 without TLS")
     assert built.returncode == 0, built.stderr

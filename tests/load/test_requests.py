@@ -6,7 +6,6 @@ import csv
 import json
 import re
 import socket
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ from ringside.errors import UsageError
 from ringside.load import target
 from ringside.probe.protocol import Templates
 from tests.support.cases import cases
-from tests.support.command_line import RINGSIDE, in_process, load_document
+from tests.support.command_line import RINGSIDE, captured, in_process, load_document
 from tests.support.loads import load_plan
 from tests.support.odd_server import OK, answering, serving
 
@@ -110,9 +109,7 @@ def test_a_body_that_is_no_line_is_sent_as_it_is(placeholders: tuple[str, ...], 
 def test_a_body_from_stdin(name: str) -> None:
     with serving(counting) as port:
         words = ("load", f"http://127.0.0.1:{port}/", "-d", name, "--expect-body", "50000", "--requests", "3")
-        done = subprocess.run(
-            [*RINGSIDE, *words, "--json"], input=b"x" * 50_000, capture_output=True, timeout=120, check=True
-        )
+        done = captured([*RINGSIDE, *words, "--json"], input="x" * 50_000, timeout=120, check=True)
     assert json.loads(done.stdout)["errors"] == {}
 
 

@@ -14,6 +14,7 @@ from ringside.errors import ProbeError
 from ringside.probe import kernel, process, protocol
 from ringside.probe.process import PLAIN, TRIALS, WHOLE, Probe, find_probe, program_for
 from tests.support import probes
+from tests.support.fake_contenders import edit
 
 PHASE = '{"type":"phase","t_ns":1,"name":"relay","ns":7}'
 WAITS = "while :; do sleep 0.1; done\n"
@@ -149,7 +150,7 @@ def test_a_probe_that_fails_says_why(tmp_path: Path, lines: list[str], then: str
 
 def test_a_probe_that_does_not_read_its_request_is_an_error(tmp_path: Path) -> None:
     path = probes.script(tmp_path, "")
-    Path(path).write_text(Path(path).read_text().replace("&& read -r request", "; exit 1"))
+    edit(Path(path), ("&& read -r request", "; exit 1"))
     large = {"X": "x" * 1_000_000}
     request = protocol.TrialRequest(argv=("true",), cwd="/", env=large, limits=probes.TRIAL.limits)
     with pytest.raises(ProbeError, match="without an outcome: exit status 1"):

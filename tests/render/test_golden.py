@@ -33,7 +33,7 @@ PARTS = ("ring", "batch", "jobs", "fib", "fanout", "feed", "sleepers")
 
 
 def analyses(folder: Path) -> list[RunAnalysis]:
-    """The seven parts of the showdown, nine blocks each; of two, a contender is missing or fails."""
+    """Seven parts like the showdown's, nine blocks each; of two, a contender is missing or fails."""
     store = Store(folder / "store.sqlite")
     found = []
     for number, name in enumerate(f"showdown-{part}" for part in PARTS):

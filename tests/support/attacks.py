@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -56,3 +57,8 @@ def last(messages: list[protocol.TrialMessage]) -> protocol.TrialOutcome:
 def has_own_namespaces(messages: list[protocol.TrialMessage]) -> bool:
     (started,) = (each for each in messages if isinstance(each, protocol.Started))
     return not any(each.startswith("namespaces") for each in started.missing)
+
+
+@cache
+def can_have_namespaces() -> bool:
+    return has_own_namespaces(attack("good"))

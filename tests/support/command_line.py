@@ -20,7 +20,7 @@ from ringside.cli import main as cli
 RINGSIDE = [sys.executable, "-m", "ringside.cli.main"]
 
 
-def captured(words: Sequence[str | Path], **options: Any) -> subprocess.CompletedProcess[str]:
+def captured(words: Sequence[str | bytes | Path], **options: Any) -> subprocess.CompletedProcess[str]:
     """A program that has ended, whatever its status, and the text that it printed."""
     return subprocess.run(
         words, **{"capture_output": True, "text": True, "timeout": 300, "check": False, **options}

@@ -27,6 +27,7 @@ from ringside.model.design import Cell, ExperimentLimits, Input, Level, Point
 from ringside.model.results import Outcome, Trial
 from ringside.workloads import workload as find_workload
 from tests.support import ROOT
+from tests.support.fake_contenders import edit
 from tests.support.skips import NO_PACKAGE
 
 # The machine stalls for seconds; nothing that works takes as long.
@@ -56,9 +57,7 @@ def assert_wrong(how: Mapping[str, Any], folder: Path, workload: str, **levels: 
     copy = folder / "contenders" / "python-threads"
     shutil.copytree(ROOT / "contenders" / "python-threads", copy)
     for file, old, new in how["changes"]:
-        text = (copy / file).read_text(encoding="utf-8")
-        assert old in text
-        (copy / file).write_text(text.replace(old, new), encoding="utf-8")
+        edit(copy / file, (old, new))
     wrong = ready("python-threads", Catalogue([folder]))
     seen = carry_out(workload, wrong, Executor(), point(workload, **levels))
     assert seen.outcome is Outcome.WRONG_EVIDENCE, f"{seen.outcome}: {seen.detail} {seen.report}"

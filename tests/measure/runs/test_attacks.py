@@ -23,7 +23,7 @@ from ringside.model.results import Outcome, Trial
 from ringside.probe import kernel, protocol
 from ringside.probe.process import Probe
 from ringside.workloads.ring.workload import RING
-from tests.support.attacks import attack, both_ways, has_own_namespaces, last, request
+from tests.support.attacks import attack, both_ways, can_have_namespaces, has_own_namespaces, last, request
 from tests.support.cases import cases
 from tests.support.ordinary_user import NOBODY, as_ordinary_user
 from tests.support.ordinary_user import readable_probe as readable_probe  # a fixture
@@ -74,7 +74,7 @@ def test_a_probe_in_namespaces_of_its_own_goes_on(
 ) -> None:
     if needs_root and os.geteuid() != 0:
         pytest.skip("needs root")
-    if not has_own_namespaces(attack("good")):
+    if not can_have_namespaces():
         pytest.skip("no namespaces can be made here")
     final = last(attack(how))
     assert (final.outcome, final.detail, final.interference) == ("ok", "", interference)

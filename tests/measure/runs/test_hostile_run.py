@@ -18,7 +18,7 @@ import pytest
 
 from ringside.stats.paired import paired_ratio
 from ringside.units import ratio as ratio_text
-from tests.support.attacks import attack, has_own_namespaces
+from tests.support.attacks import can_have_namespaces
 from tests.support.cases import tables
 from tests.support.command_line import ringside
 from tests.support.fake_contenders import FAKES, Add, edit, manifest_of, write_server
@@ -44,7 +44,7 @@ def expected(how: str) -> str:
     single = len(os.sched_getaffinity(0)) < 2
     if how in ("takes-all-cpus", "takes-all-cpus-in-a-thread") and single:
         return "ok"
-    if OUTCOMES.get(how) == "probe-failed" and has_own_namespaces(attack("good")):
+    if OUTCOMES.get(how) == "probe-failed" and can_have_namespaces():
         return "ok"
     return OUTCOMES.get(how, "wrong-evidence")
 
@@ -130,7 +130,7 @@ def test_all_attacks_beside_honest_programs(
     for note in ("kept-port", "ports"):
         assert all(is_refused(int(port)) for port in (workplace / note).read_text().split())
     shared = Path("/dev/shm", f"ringside-fake-{workplace.stat().st_ino}")
-    is_private = has_own_namespaces(attack("good"))
+    is_private = can_have_namespaces()
     assert shared.exists() == (not is_private), "docs/RELIABILITY.md says that it stays without namespaces"
     shared.unlink(missing_ok=True)
     assert os.listdir(temporary) == []

@@ -19,7 +19,7 @@ from ringside.measure.toolchain.receipts import find_receipt
 from ringside.model.catalogue import Runtime
 from tests.support import ROOT
 from tests.support.cases import cases
-from tests.support.fake_contenders import Add
+from tests.support.fake_contenders import PYTHON, Add, edit, manifest_of
 
 DEBIAN_12 = """\
      thing | 2:1.24~1 | https://deb.test/debian experimental/main amd64 Packages
@@ -100,10 +100,9 @@ def test_setup_installs_from_that_release(
 ) -> None:
     policy(DEBIAN_12)
     add_fake("one")
-    manifest = workplace / "contenders" / "one" / "contender.toml"
     ways = 'install = { debian = ["thing", "other"] }\ninstructions = { debian-12 = "look there" }\n'
-    text = re.sub(r"executable = .*", 'executable = ["no-such-thing"]', manifest.read_text())
-    manifest.write_text(text.replace('"3.11"\n', f'"1.21"\n{ways}'))
+    changes = (f'"{PYTHON}"', '"no-such-thing"'), ('"3.11"\n', f'"1.21"\n{ways}')
+    edit(manifest_of(workplace, "one"), *changes)
     apt_get, called = tmp_path / "apt" / "apt-get", tmp_path / "called"
     apt_get.write_text(f'#!/bin/sh\necho "$@" >> {called}\n[ "$1" = update ] || {{ echo no; exit 1; }}\n')
     apt_get.chmod(0o755)
