@@ -28,7 +28,7 @@ _HEADERS = {
 
 
 class Guard:
-    """Answers GET and HEAD for the hosts that are ours, and nothing else."""
+    """Answers only GET and HEAD, and only for our own hosts."""
 
     def __init__(self, app: ASGIApp, *, hosts: Iterable[str], any_address: bool = False) -> None:
         """`hosts`: the names that count besides `localhost` and loopback addresses. `any_address`: every IP
