@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import socket
 import threading
@@ -11,6 +12,7 @@ import pytest
 
 from ringside.load import thresholds
 from ringside.load.result import Threshold
+from ringside.probe.protocol import SlotOfLoad, StaircaseStep
 from tests.support.cases import cases
 from tests.support.command_line import in_process, load_document
 from tests.support.loads import MS, OPEN, histogram, load_result
@@ -47,6 +49,27 @@ def test_figures_of_conditions() -> None:
     assert value_of("unsent>1%", **silent) == value_of("unsent>1", **silent) == 20
     stream = {"histograms": {"latency": histogram(), "lateness": histogram(10 * MS)}}
     assert value_of("p50>1ms", **stream) == 20 * MS
+
+
+def test_figures_of_steps() -> None:
+    """A step that nothing answered, or that never began, does not keep its limit."""
+    slots = ((100, 98, 3 * MS, 4 * MS, 5 * MS), (100, 0), (0, 0))
+    steps = tuple(
+        (StaircaseStep(rate, 1.0), SlotOfLoad(*slot)) for rate, slot in zip((10, 20, 30), slots, strict=True)
+    )
+    result = dataclasses.replace(load_result(), steps=steps)
+
+    def check(text: str) -> thresholds.Check:
+        return thresholds.check(thresholds.parse(text), result)
+
+    assert [check(f"{name}@10>4ms").value for name in ("p50", "p99", "max")] == [3 * MS, 4 * MS, 5 * MS]
+    assert [check(f"errors@{rate}>0").value for rate in (10, 20, 30, 40)] == [2, 100, None, None]
+    assert [check(f"errors@{rate}>1%").value for rate in (10, 20, 30, 40)] == [2, 100, None, None]
+    assert check("errors@10>1%").sentence().startswith("errors are 2 %, above 1 %")
+    assert check("p99@10>4ms").sentence().startswith("p99 is at least 4.00 ms, not above 4.00 ms")
+    for rate in (20, 30, 40):
+        assert check(f"p99@{rate}>9s").is_crossed
+        assert "was not measured" in check(f"p99@{rate}>9s").sentence()
 
 
 def test_sides_of_a_limit() -> None:

@@ -22,7 +22,7 @@ _OPERATORS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": opera
 _WORDS = {"<": "below", "<=": "at or below", ">": "above", ">=": "at or above"}
 _OPPOSITES = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 _CONDITION = re.compile(r"\s*(?P<figure>[^<>=\s]*)\s*(?P<operator>[<>]=?)\s*(?P<limit>[^<>=]*?)\s*")
-_PERCENTILE = re.compile(r"p([5-9]\d(?:\.\d{1,2})?)")
+_PERCENTILE = re.compile(r"p([5-9][0-9](?:\.[0-9]{1,2})?)")
 _NUMBER = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>.*)")
 _NS = {name: unit.ns for unit in numbers.TIME_UNITS.values() for name in (unit.symbol, unit.name)}
 _TIMES = ("p50", "p90", "p95", "p99", "p99.9", "p99.99", "max", "min", "mean")
@@ -130,8 +130,9 @@ def check(threshold: Threshold, result: LoadResult) -> Check:
     (`unfinished`), and none that were never sent (`unsent`)."""
     figures = result.figures
     value: float | None
-    if step := next((slot for step, slot in result.steps if step.rate_per_s == threshold.rate), None):
-        return _of_step(threshold, step)
+    if threshold.rate is not None:
+        steps = {step.rate_per_s: slot for step, slot in result.steps}
+        return _of_step(threshold, steps.get(threshold.rate, ipc.SlotOfLoad(0, 0)))
     if threshold.figure == "rate":
         return Check(threshold, figures.achieved_rate_per_s)
     if threshold.figure in _FAILURES:
@@ -161,9 +162,12 @@ def crossed(thresholds: Iterable[Threshold], result: LoadResult) -> list[Check]:
 
 def _of_step(threshold: Threshold, step: ipc.SlotOfLoad) -> Check:
     failed = step.due - step.answered
-    value = 100 * failed / max(1, step.due) if threshold.unit else failed
-    value = value if threshold.figure == "errors" else float(getattr(step, f"{threshold.figure}_ns"))
-    return Check(threshold, value, is_lower_bound=failed > 0)
+    if threshold.figure != "errors":
+        # No time is 0: then nothing came back.
+        time_ns = float(getattr(step, f"{threshold.figure}_ns"))
+        return Check(threshold, time_ns or None, is_lower_bound=failed > 0)
+    share = 100 / step.due if threshold.unit and step.due else 1.0
+    return Check(threshold, failed * share if step.due else None)
 
 
 def highest_rates(thresholds: Iterable[Threshold], result: LoadResult) -> dict[Threshold, float | None]:
