@@ -78,13 +78,22 @@ def test_a_name_that_only_begins_alike_is_of_no_family() -> None:
     assert [(row.label, row.then) for row in table.figures] == [("go", 4.0)]
 
 
+def test_a_contender_has_its_own_figure_before_that_of_its_family() -> None:
+    for figures in (both := (figure("stackless", 60.0), figure("stackless-pypy", 12.0)), both[::-1]):
+        (table,) = tables(source(*figures), [point(RING)])
+        assert [(row.label, row.then) for row in table.figures] == [("stackless-pypy", 12.0)]
+
+
 def test_each_metric_has_a_table_and_what_is_over_zero_no_ratio() -> None:
     hops = figure("erlang", 4.0, "hop_ns"), figure("go", 8.0, "hop_ns")
-    hop, cpu = tables(source(figure("erlang", 0.0), *hops, figure("go", 8.0)), [point(RING)])
+    for zero, other in (("erlang", "go"), ("go", "erlang")):
+        (cpu,) = tables(source(figure(zero, 0.0), figure(other, 8.0)), [point(RING)])
+        assert (sorted(row.then for row in cpu.figures), cpu.ratios) == ([0.0, 8.0], ())
+    hop, cpu = tables(source(figure("erlang", 0.0), *hops), [point(RING)])
     assert (hop.metric.name, cpu.metric.name) == ("hop_ns", "cpu_s")
     assert [(row.label, row.then, row.now) for row in hop.ratios] == [("go / erlang", 2.0, exactly(1.5))]
     assert [row.now for row in hop.figures] == [exactly(0.02), exactly(0.03)]
-    assert ([row.then for row in cpu.figures], cpu.ratios) == ([0.0, 8.0], ())
+    assert ([row.then for row in cpu.figures], cpu.ratios) == ([0.0], ())
 
 
 def test_what_was_not_measured_now_is_missing() -> None:

@@ -53,7 +53,7 @@ def then_and_now(source: Published, run: RunFigures) -> tuple[ThenAndNow, ...]:
             for contender, other in run.pairs:
                 above, below = then.get(contender), then.get(other)
                 # A source that printed 0.0 for a time gives no ratio.
-                if above is not None and below:
+                if above and below:
                     ratio = run.ratio(metric.name, Cell(contender, point), Cell(other, point))
                     ratios.append(ThenAndNowRow(point, f"{contender} / {other}", above / below, ratio))
         if rows:
@@ -73,11 +73,10 @@ def _comparable_points(workload: Workload, points: Sequence[Point], figures: Seq
 
 
 def _figure(figures: Sequence[Figure], metric: Metric, contender: str, point: Point) -> Figure | None:
-    """The source's figure for a contender at a point. `stackless` stands for every `stackless-…`."""
-    levels = point.as_dict()
-    for figure in figures:
-        same = contender == figure.contender or contender.startswith(f"{figure.contender}-")
-        at_point = all(levels.get(factor) == level for factor, level in figure.point.items())
-        if figure.metric == metric.name and same and at_point:
-            return figure
-    return None
+    """The source's figure for a contender at a point: its own, else that of its family: `stackless` stands
+    for every `stackless-…`."""
+    here = point.as_dict().items()
+    suitable = [each for each in figures if each.metric == metric.name and each.point.items() <= here]
+    own = (each for each in suitable if each.contender == contender)
+    family = (each for each in suitable if contender.startswith(f"{each.contender}-"))
+    return next(own, None) or next(family, None)
