@@ -164,6 +164,21 @@ def test_high_percentiles_need_requests(few: int, many: int, slower: float, verd
         assert (comparison.ratio.low or 0) <= slower <= (comparison.ratio.high or 0)
 
 
+def test_a_ratio_of_percentiles_that_ends_at_1_is_inside_the_margin() -> None:
+    """Histograms have few values: all requests may have the same one, whatever the blocks' own figures."""
+    trials = [
+        dataclasses.replace(
+            analyses.ok(block, name, ONE_CLIENT, hop_ns=999.0 + block % rest), loads=(histogram_load("1000 150"),)
+        )
+        for block in range(1, 8)
+        for name, rest in (("A", 2), ("B", 3))
+    ]
+    made = analyses.analyse(analyses.planned(["A", "B"], [ONE_CLIENT]), trials, HighPercentile())
+    comparison = made.comparison(analyses.HOP, "B", "A", ONE_CLIENT)
+    assert comparison
+    assert (comparison.ratio.low, comparison.ratio.high, comparison.verdict) == (1, 1, Verdict.EQUIVALENT)
+
+
 @pytest.mark.parametrize("counts", ["", "100 19", "100 0 200 0"])
 def test_too_few_requests_make_no_curve(counts: str) -> None:
     assert curves(loaded_trial(1, histogram_load(counts))) == ()

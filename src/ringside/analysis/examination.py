@@ -359,7 +359,7 @@ class RunExamination:
             for confidence in (self._confidence, 1 - error_rate / len(self._family_of[metric.name].keys))
         )
         direction = ((strict.low or 0) > 0) - ((strict.high or 0) < 0)
-        farthest = max(abs(end or math.inf) for end in (ratio.low, ratio.high))
+        farthest = max(math.inf if end is None else abs(end) for end in (ratio.low, ratio.high))
         is_inside = farthest < math.log1p(self._experiment.margin)
         return Decision(exponential(ratio), error_rate if direction else 1.0, direction, is_inside)
 
