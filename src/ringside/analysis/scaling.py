@@ -94,7 +94,7 @@ _NO_CONTENTION = 0.005
 # A smaller speed-up counts as none.
 _GAIN = 1.1
 # A best number of cores beyond this comes from rounding errors.
-_MAX_CORES = 10_000
+MAX_CORES = 10_000
 # A fitted speed-up so far outside of the interval of the measured one is off the law.
 _MISFIT = 0.02
 # Places at which a fitted curve is drawn.
@@ -201,13 +201,13 @@ def _outlook(
         return Outlook.SLOWER_BEYOND, (best.low, best.high)
     if best.low <= most:
         return Outlook.NOT_CLEAR, None
-    is_extrapolated = best.high < _MAX_CORES or contention.low > _NO_CONTENTION
+    is_extrapolated = best.high < MAX_CORES or contention.low > _NO_CONTENTION
     # If half of the cores are siblings, the curve bends, which the law takes for coherency.
     fitted = [(fit.speed_up(cores), each.low or 0.0, each.high or 0.0) for cores, each in speed_ups.items()]
     agrees = all(low * (1 - _MISFIT) <= speed <= high * (1 + _MISFIT) for speed, low, high in fitted)
     if is_extrapolated and not agrees:
         return Outlook.NO_LAW, None
-    if best.high < _MAX_CORES:
+    if best.high < MAX_CORES:
         return Outlook.GAINS_UP_TO, (best.low, best.high)
     if contention.low > _NO_CONTENTION:
         return Outlook.NEVER_MORE_THAN, (1 / contention.high, 1 / contention.low)

@@ -197,7 +197,7 @@ OUTLOOKS = (
     (Outlook.SLOWER_BEYOND, (12.4, 15.6)),
     (Outlook.SLOWER_BEYOND, (14.6, 15.4)),
     (Outlook.GAINS_UP_TO, (41.7, 63.7)),
-    (Outlook.NEVER_MORE_THAN, (33.3, 40.1)),
+    (Outlook.NEVER_MORE_THAN, (2.43, 2.49)),
     *((outlook, None) for outlook in (Outlook.NO_LIMIT, Outlook.NO_LAW, Outlook.NOT_CLEAR)),
 )
 

@@ -10,12 +10,13 @@ from typing import Any
 from ringside import units
 from ringside.analysis.distributions import MIN_FOR_STEADY_STATE, WarmUp
 from ringside.analysis.run import RunAnalysis
-from ringside.analysis.scaling import CoresScaling, Growth, ScaledContender
+from ringside.analysis.scaling import MAX_CORES, CoresScaling, Growth, Outlook, ScaledContender
 from ringside.model.design import Cell, Metric, Point
 from ringside.model.results import Interval, Outcome
 from ringside.render.text import cells, contenders
 from ringside.render.text.cells import Row, TableCell, TableData, table
 from ringside.render.text.words import OUTLOOKS, counted, where
+from ringside.stats.scaling import MIN_LEVELS
 from ringside.text import one_line
 from ringside.workloads.process import FIRST_ANSWER, STEADY_AFTER
 
@@ -329,12 +330,6 @@ def published_tables(analysis: RunAnalysis) -> Iterator[TableData]:
         yield table(title, whole, subtitle, notes=[note, *of_figures])
 
 
-# From here on a best number of cores means none.
-_UNLIMITED_CORES = 10_000
-# Parameters of the Universal Scalability Law, and so the fewest numbers of cores for a fit.
-_PARAMETERS = 3
-
-
 def scaling_tables(analysis: RunAnalysis) -> Iterator[TableData]:
     """A table for each law over cores and setting of the other factors, and for each law over a size."""
     for scaling in analysis.cores_scaling:
@@ -370,7 +365,9 @@ def outlook(row: ScaledContender) -> str:
     """What can be said of more cores, in a few words; empty without a fit."""
     if row.fit is None or row.outlook is None:
         return ""
-    ends = dict.fromkeys(f"{end:.0f}" for end in row.outlook_ends or (0.0, 0.0))
+    # A speed-up is not rounded to a whole number, as cores are: more than that may have been measured.
+    write = units.significant if row.outlook is Outlook.NEVER_MORE_THAN else "{:,.0f}".format
+    ends = dict.fromkeys(map(write, row.outlook_ends or ()))
     return OUTLOOKS[row.outlook].format(most=row.fit.levels[-1], ends=" to ".join(ends))
 
 
@@ -391,7 +388,7 @@ def _cores_table(analysis: RunAnalysis, scaling: CoresScaling) -> TableData:
             f"{max(scaling.levels)} cores are too few to show where a program stops gaining: on a larger "
             "machine, use --cores all."
         )
-    elif len(scaling.fitted_levels) == _PARAMETERS:
+    elif len(scaling.fitted_levels) == MIN_LEVELS:
         notes.append(
             "Three numbers of cores fit a law with three parameters exactly: nothing is left to check it."
         )
@@ -424,6 +421,6 @@ def _cores_row(row: ScaledContender, scaling: CoresScaling) -> Row:
 def _cores(best: Interval) -> str:
     ends = (best.estimate, best.low, best.high)
     value, low, high = (
-        "" if end is None else f"{end:,.0f}" if end < _UNLIMITED_CORES else "no limit" for end in ends
+        "" if end is None else f"{end:,.0f}" if end < MAX_CORES else "no limit" for end in ends
     )
     return value if not low or not high or low == high else f"{value} ({low}–{high})"
