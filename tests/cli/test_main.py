@@ -15,6 +15,7 @@ from click.shell_completion import ShellComplete
 
 from ringside.cli.main import COMMANDS, cli
 from ringside.probe.process import find_probe
+from ringside.workloads import WORKLOADS
 from tests.support.cases import cases
 from tests.support.command_line import RINGSIDE, captured, in_process, ringside
 
@@ -65,6 +66,23 @@ def test_the_shell_completes_names() -> None:
 def test_columns_that_are_no_width_are_unset_or_the_least(workplace: Path, columns: str, same: str) -> None:
     shown = [in_process("list", "workloads", COLUMNS=width).stdout for width in (columns, same)]
     assert shown[0] == shown[1]
+
+
+def test_the_list_of_workloads_has_the_words_that_levels_can_be(workplace: Path) -> None:
+    shown = in_process("list", "workloads", COLUMNS="200").stdout
+    words = [" | ".join(factor.words) for each in WORKLOADS.values() for factor in each.factors if factor.words]
+    assert words
+    assert all(f" | {each} " in shown for each in words)
+
+
+@pytest.mark.parametrize("form", ["parquet", "record"])
+def test_a_binary_export_needs_a_file(workplace: Path, form: str) -> None:
+    """`-` is stdout, not a file of that name."""
+    in_process("vs", "--runs", "1", "true", "--store", "vs.sqlite")
+    for words in ((), ("-o", "-")):
+        done = in_process("export", "latest", "--format", form, *words, "--store", "vs.sqlite", status=2)
+        assert "with -o run." in done.stderr
+    assert not (workplace / "-").exists()
 
 
 @pytest.mark.parametrize(

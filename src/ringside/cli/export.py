@@ -22,7 +22,7 @@ def export(run: str, form: str, output: Path | None = None, store: str | None = 
         return 0
     analysis = analysis_of(storage, single_run(storage, run))
     if form == "parquet":
-        if output is None:
+        if output in (None, Path("-")):
             raise UsageError("Parquet is a binary format: name a file with -o run.parquet")
         write_parquet(analysis, output)
     else:

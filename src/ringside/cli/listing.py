@@ -61,9 +61,9 @@ def workloads() -> TableData:
     rows = []
     for workload in WORKLOADS.values():
         for index, factor in enumerate(workload.factors):
-            levels = f"{factor.least} … {factor.most:,}" if factor.most else "1 … all"
-            if factor.choices:
-                levels = " | ".join(map(str, factor.choices))
+            levels = " | ".join(
+                map(str, factor.choices or (f"{factor.least} … {factor.most:,}", *factor.words))
+            )
             name = "" if index else workload.name
             rows.append((name, factor.name, str(factor.default), levels, factor.explanation))
     rows += [

@@ -73,9 +73,9 @@ def cpus(text: str) -> tuple[int, ...]:
 def engines(text: str) -> int | tuple[str, ...]:
     """`3` or `node-a,10.0.0.7`: how many engines, or the names or addresses of their nodes."""
     if re.fullmatch(r"[0-9]+", text):
-        if not 1 <= int(text[:9]) <= 1000:
+        if not 1 <= (number := units.whole(text)) <= 1000:
             raise bad_value(text, "is out of range: 1 to 1,000")
-        return int(text)
+        return number
     names = tuple(name.strip() for name in text.split(","))
     if not all(names):
         raise bad_value(text, "is not a list of nodes: write a number, or names like node-a,node-b")

@@ -34,6 +34,7 @@ from ringside.model.results import Outcome, Run
 from ringside.render.export import documents, formats
 from ringside.render.text import paired
 from ringside.render.text.command import comparison_words, option_words, with_store
+from ringside.render.text.words import listed
 from ringside.stats.sequential import FIRST_LOOK
 from ringside.store import Store, stamp
 from ringside.store.database import free_suite_id, runs_of
@@ -348,8 +349,8 @@ def _execution(settings: VsSettings, stdin: Path | None) -> ExecutionOptions:
         streams.say(f"the variable {one_line(name, 60)} is not UTF-8: the commands do not get it")
     usable = os.sched_getaffinity(0)
     if missing := [str(cpu) for cpu in settings.cpus if cpu not in usable]:
-        listed = ", ".join(map(str, sorted(usable)))
-        raise UsageError(f"--cpus: {', '.join(missing)} cannot be used here; usable: {listed}")
+        here = ", ".join(map(str, sorted(usable)))
+        raise UsageError(f"--cpus: {listed(missing)} cannot be used here; usable: {here}")
     return ExecutionOptions(
         folder=folder,
         environment=environment,

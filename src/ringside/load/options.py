@@ -67,7 +67,7 @@ def host_and_port(text: str) -> str:
 
 def proxy(text: str) -> tuple[str, str | None]:
     """`http://[USER:PASSWORD@]HOST:PORT` as HOST:PORT, and user and password in Base64."""
-    match = re.fullmatch(r"(?:http://)?(?:([^/]*)@)?([^/@]+:\d+)/?", text)
+    match = re.fullmatch(r"(?:http://)?(?:([^/]*)@)?([^/@]+:[0-9]+)/?", text)
     if not match:
         raise bad_value(text, "is no proxy: write it as http://HOST:PORT")
     return host_and_port(match[2]), match[1] and b64encode(unquote_to_bytes(match[1])).decode()
@@ -96,7 +96,7 @@ def method(text: str) -> str:
 
 def window(text: str) -> int:
     """`16MiB`, `64KiB` or `65535` as bytes: what HTTP/2 allows."""
-    match = re.fullmatch(r"(\d{1,10})(KiB|MiB|GiB)?", text)
+    match = re.fullmatch(r"([0-9]{1,10})(KiB|MiB|GiB)?", text)
     size = int(match[1]) << {None: 0, "KiB": 10, "MiB": 20, "GiB": 30}[match[2]] if match else 0
     if not 65_535 <= size < 2**31:
         raise bad_value(text, "is no window: write it as 16MiB, from 64KiB to 1GiB")
