@@ -60,16 +60,8 @@ def test_a_server_that_keeps_a_hundred_per_second() -> None:
         return OK
 
     with serving(answering(reply)) as port:
-        words = (
-            "load",
-            f"http://127.0.0.1:{port}/",
-            "--rate",
-            "25",
-            "--duration",
-            "1s",
-            "--connections",
-            "8",
-        )
+        words = ["load", f"http://127.0.0.1:{port}/", "--connections", "8"]
+        words += ["--rate", "25", "--duration", "1s"]
         found = in_process(*words, "--find-rate", "p50<150ms")
         document = json.loads(in_process(*words, "--find-rate", "p50<1us", "--json", status=1).stdout)
     (line,) = [line for line in found.stdout.splitlines() if "The highest rate that was kept" in line]

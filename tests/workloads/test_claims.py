@@ -19,7 +19,7 @@ from ringside.catalogue.loader import Catalogue
 from ringside.cli import context
 from ringside.model.catalogue import Claim, Published
 from ringside.model.claims import ClaimRow
-from ringside.model.design import Level, Point
+from ringside.model.design import Point
 from ringside.model.results import Answer, ClaimResult, Interval
 from ringside.store import Store
 from ringside.workloads import WORKLOADS
@@ -28,60 +28,35 @@ from tests.support import ROOT, points
 from tests.support.analyses import analysis, with_figures
 from tests.support.cases import cases
 from tests.support.command_line import in_process
-from tests.support.planted import BLOCKS, Levels, Planted, Row, run_of
+from tests.support.planted import Levels, Planted, Row, run_of
 from tests.support.runs import experiment, make_run
 
 CONFIRMED, REFUTED, OTHER_CONDITIONS, INCONCLUSIVE, UNTESTABLE, NOT_TESTED = Answer
 
 
-Runs = Callable[[float], list[RunAnalysis]]
-
-
 def ratio(
-    workload: str,
-    experiment: str,
-    metric: str,
-    numerator: str,
-    denominator: str,
-    /,
-    blocks: int = len(BLOCKS),
-    at: Levels | None = None,
-    **levels: Level,
-) -> Runs:
-    """Runs in which the metric of one contender is x times that of another."""
-    return lambda x: [
-        run_of(
-            workload,
-            experiment,
-            [(numerator, at or levels, metric, 0.1 * x)],
-            [(denominator, at or levels, metric, 0.1)],
-            blocks,
-        )
-    ]
+    workload: str, experiment: str, metric: str, over: str, under: str, x: float, at: Levels, blocks: int = 9
+) -> list[RunAnalysis]:
+    """A run in which the metric of one contender is x times that of another."""
+    noisy, exact = [(over, at, metric, 0.1 * x)], [(under, at, metric, 0.1)]
+    return [run_of(workload, experiment, noisy, exact, blocks)]
 
 
-def feed(metric: str, hibernating: float | None = None) -> Runs:
-    """Go over MochiWeb; where a ratio is given, over the variant that hibernates too."""
-    at: Levels = {"connections": 10_000}
-
-    def runs(x: float) -> list[RunAnalysis]:
-        rows: list[Row] = [("erlang-mochiweb", at, metric, 0.1)]
-        if hibernating is not None:
-            rows.append(("erlang-mochiweb@tuned", at, metric, 0.1 * x / hibernating))
-        return [run_of("feed", "feed-c10k", [("go", at, metric, 0.1 * x)], rows)]
-
-    return runs
+def feed(x: float, hibernating: float | None = None) -> list[RunAnalysis]:
+    """Go over MochiWeb in memory; where a ratio is given, over the variant that hibernates too."""
+    at, metric = {"connections": 10_000}, "bytes_per_connection"
+    rows: list[Row] = [("erlang-mochiweb", at, metric, 0.1)]
+    if hibernating is not None:
+        rows.append(("erlang-mochiweb@tuned", at, metric, 0.1 * x / hibernating))
+    return [run_of("feed", "feed-c10k", [("go", at, metric, 0.1 * x)], rows)]
 
 
-def gateway(kind: str, tuned: float | None = None) -> Runs:
+def gateway(x: float, tuned: float | None = None) -> list[RunAnalysis]:
     """Tornado over Go; where a ratio is given, the tuned Tornado over Go too."""
-    at, metric = {"kind": kind}, "latency_s.p50"
-    more: list[Row] = [] if tuned is None else [("tornado@tuned", at, metric, 0.1 * tuned)]
-    return lambda x: [
-        run_of(
-            "fanout", f"fanout-{kind}", [("tornado", at, metric, 0.1 * x), *more], [("go", at, metric, 0.1)]
-        )
-    ]
+    at, metric = {"kind": "io"}, "latency_s.p50"
+    rows: list[Row] = [("tornado", at, metric, 0.1 * x)]
+    rows += [] if tuned is None else [("tornado@tuned", at, metric, 0.1 * tuned)]
+    return [run_of("fanout", "fanout-io", rows, [("go", at, metric, 0.1)])]
 
 
 def of_programs(go_lines: int, python_lines: int) -> list[RunAnalysis]:
@@ -127,7 +102,7 @@ PYPY, ERLANG, POOL = "stackless-pypy", "erlang", "python-coroutines"
 # For most claims the rows of runs, and sizes that confirm it, refute it, and decide nothing.
 CASES = tomllib.loads((Path(__file__).parent / "planted_claims.toml").read_text(encoding="utf-8"))
 # What is counted has no width: a count is inside the band or outside.
-COUNTED: dict[str, tuple[Runs, float, float]] = {
+COUNTED: dict[str, tuple[Callable[[float], list[RunAnalysis]], float, float]] = {
     "2015-python-vs-go/two-letters-make-it-concurrent": (lambda x: of_programs(int(x), 90), 3, 40),
     "2015-python-vs-go/python-takes-a-page": (lambda x: of_programs(3, int(x)), 90, 3),
 }
@@ -278,43 +253,35 @@ def _lines(path: Path) -> list[str]:
 def test_conditions_of_the_source_decide() -> None:
     """Measured with them and without; with them; only without."""
     seven = "2016-go-fanout/go-7-times-where-it-waits"
-    both = finding(seven, gateway("io", 1.1)(7))
+    both = finding(seven, gateway(7, 1.1))
     assert both.answer is OTHER_CONDITIONS
     assert "ten calls at a time" in both.sentence
     assert len(both.runs) == 1  # Planted runs all have one id.
-    assert finding(seven, gateway("io", 7)(7)).answer is CONFIRMED
-    assert finding(seven, gateway("io", 7)(1)).answer is REFUTED
-    only = finding(seven, gateway("io")(1.1))
+    assert finding(seven, gateway(7, 7)).answer is CONFIRMED
+    assert finding(seven, gateway(1, 7)).answer is REFUTED
+    only = finding(seven, gateway(1.1))
     assert (only.answer, only.sentence.count("tornado@tuned")) == (NOT_TESTED, 1)
-    assert finding(seven, gateway("io")(7)).answer is OTHER_CONDITIONS
+    assert finding(seven, gateway(7)).answer is OTHER_CONDITIONS
 
     less = "2011-go-c10k/go-takes-less-memory-than-erlang"
-    assert finding(less, feed("bytes_per_connection", 2.5)(0.7)).answer is OTHER_CONDITIONS
-    assert finding(less, feed("bytes_per_connection")(2.5)).answer is NOT_TESTED
+    assert finding(less, feed(0.7, 2.5)).answer is OTHER_CONDITIONS
+    assert finding(less, feed(2.5)).answer is NOT_TESTED
 
 
 def test_other_cores_than_the_posts_refute_nothing() -> None:
     name = "2015-python-vs-go/go-45-times"
-    one, four = (
-        ratio(
-            "fib",
-            "fib-concurrent",
-            "requests_per_s",
-            "go",
-            f"{POOL}@four",
-            load="hammer",
-            clients=3,
-            cores=cores,
-        )
-        for cores in (1, 4)
-    )
-    refuted = finding(name, one(15))
+
+    def on(cores: int, x: float) -> list[RunAnalysis]:
+        at: Levels = {"load": "hammer", "clients": 3, "cores": cores}
+        return ratio("fib", "fib-concurrent", "requests_per_s", "go", f"{POOL}@four", x, at)
+
+    refuted = finding(name, on(1, 15))
     assert refuted.answer is NOT_TESTED
     assert "on 1 core" in refuted.sentence
     assert "three cores" in refuted.sentence
-    assert finding(name, one(45)).answer is OTHER_CONDITIONS
-    assert finding(name, [*one(15), *four(45)]).answer is CONFIRMED
-    assert finding(name, [*one(45), *four(15)]).answer is REFUTED
+    assert finding(name, on(1, 45)).answer is OTHER_CONDITIONS
+    assert finding(name, [*on(1, 15), *on(4, 45)]).answer is CONFIRMED
+    assert finding(name, [*on(1, 45), *on(4, 15)]).answer is REFUTED
 
 
 def test_what_was_never_measured_stays_so() -> None:
@@ -327,22 +294,23 @@ def test_printing_needs_both_halves_in_one_run() -> None:
     """They may be in any, and another with more points of one half does not hide them."""
     name = "2009-erlang-vs-stackless/erlang-output-is-slow"
     (both,) = planted(name, 2)
-    silent = ratio("ring", "other", "wall_s", PYPY, ERLANG, at=SWEPT)(1)
-    traced = ratio("ring", "ring-fixed-nodes", "wall_s", PYPY, ERLANG, at={**SWEPT, "trace": 1})(1)
+    silent = ratio("ring", "other", "wall_s", PYPY, ERLANG, 1, SWEPT)
+    traced = ratio("ring", "ring-fixed-nodes", "wall_s", PYPY, ERLANG, 1, {**SWEPT, "trace": 1})
     assert finding(name, [*silent, both, *traced]).answer is CONFIRMED
     assert finding(name, [*silent, *traced]).answer is NOT_TESTED
 
 
 def test_a_direction_of_2009_needs_both_sweeps_and_all_stand_ins() -> None:
     name = "2009-erlang-vs-stackless/erlang-ahead-without-output"
-    units: Levels = {"nodes": 10_000, "messages": 100}
-    nodes, messages = (
-        ratio("ring", f"posts-ring-{at}", "wall_s", PYPY, ERLANG, at=levels)
-        for at, levels in (("messages", SWEPT), ("nodes", units))
-    )
-    assert finding(name, [*nodes(1.5), *messages(1.4)]).answer is CONFIRMED
-    assert finding(name, [*nodes(0.5), *messages(0.1)]).answer is REFUTED
-    differing = finding(name, [*nodes(1.5), *messages(0.1)])
+
+    def sweeps(over_messages: float, over_units: float) -> list[RunAnalysis]:
+        units: Levels = {"nodes": 10_000, "messages": 100}
+        first = ratio("ring", "posts-ring-messages", "wall_s", PYPY, ERLANG, over_messages, SWEPT)
+        return first + ratio("ring", "posts-ring-nodes", "wall_s", PYPY, ERLANG, over_units, units)
+
+    assert finding(name, sweeps(1.5, 1.4)).answer is CONFIRMED
+    assert finding(name, sweeps(0.5, 0.1)).answer is REFUTED
+    differing = finding(name, sweeps(1.5, 0.1))
     assert differing.answer is INCONCLUSIVE
     assert "with a hundred nodes" in differing.sentence
     assert "with a hundred messages" in differing.sentence
@@ -354,7 +322,7 @@ def test_a_direction_of_2009_needs_both_sweeps_and_all_stand_ins() -> None:
     )
     assert finding(name, [greenlet]).answer is INCONCLUSIVE
     # The table of 2007 is another post's.
-    assert finding(name, ratio("ring", "x", "wall_s", PYPY, ERLANG, at=MILLION)(3)).answer is NOT_TESTED
+    assert finding(name, ratio("ring", "x", "wall_s", PYPY, ERLANG, 3, MILLION)).answer is NOT_TESTED
 
 
 def test_seven_blocks_answer_a_quotient_of_two_runs() -> None:
@@ -377,24 +345,16 @@ def test_seven_blocks_answer_a_quotient_of_two_runs() -> None:
 
 
 def test_bands_of_ours_are_named_with_their_reasons() -> None:
-    seven = finding("2016-go-fanout/go-7-times-where-it-waits", gateway("io", 7)(7))
+    seven = finding("2016-go-fanout/go-7-times-where-it-waits", gateway(7, 7))
     assert "(our band: within a factor of two of 7;" in seven.sentence
-    less = finding("2011-go-c10k/go-takes-less-memory-than-erlang", feed("bytes_per_connection", 0.7)(0.7))
+    less = finding("2011-go-c10k/go-takes-less-memory-than-erlang", feed(0.7, 0.7))
     assert "our band" not in less.sentence
 
 
 def test_too_few_blocks_answer_nothing() -> None:
     name = "2024-million-tasks/goroutines-twice-virtual-threads"
-    runs = ratio(
-        "sleepers",
-        "sleepers-million",
-        "peak_pss_bytes",
-        "go",
-        "java-virtual-threads",
-        blocks=5,
-        at=MILLION_TASKS,
-    )(2.5)
-    found = finding(name, runs)
+    place = ("sleepers", "sleepers-million", "peak_pss_bytes", "go", "java-virtual-threads")
+    found = finding(name, ratio(*place, 2.5, MILLION_TASKS, blocks=5))
     assert found.answer is INCONCLUSIVE
     assert "5 blocks are too few for an interval" in found.sentence
 
@@ -417,9 +377,9 @@ def test_failed_blocks_answer_nothing() -> None:
 def test_other_runs_do_not_answer() -> None:
     """Points, contenders and workloads that the claim is not about."""
     name = "2007-ring-showdown/stackless-12-times"
-    small = ratio("ring", "ring-showdown", "cpu_s", PYPY, ERLANG, nodes=10, messages=10)(12)
-    traced = ratio("ring", "ring-showdown", "cpu_s", PYPY, ERLANG, at={**MILLION, "trace": 1})(12)
-    others = ratio("ring", "ring-showdown", "cpu_s", "go", ERLANG, at=MILLION)(12)
+    small = ratio("ring", "ring-showdown", "cpu_s", PYPY, ERLANG, 12, {"nodes": 10, "messages": 10})
+    traced = ratio("ring", "ring-showdown", "cpu_s", PYPY, ERLANG, 12, {**MILLION, "trace": 1})
+    others = ratio("ring", "ring-showdown", "cpu_s", "go", ERLANG, 12, MILLION)
     assert {
         finding(name, runs).answer
         for runs in (small, traced, others, planted("2007-ring-showdown/network-narrows-the-gap", 10))
@@ -429,8 +389,8 @@ def test_other_runs_do_not_answer() -> None:
 def test_the_claims_own_experiment_comes_first() -> None:
     """Else the run with most points."""
     name = "2007-ring-showdown/stackless-12-times"
-    (own,) = ratio("ring", "ring-showdown", "cpu_s", PYPY, ERLANG, at=MILLION)(12)
-    (other,) = ratio("ring", "mine", "cpu_s", PYPY, ERLANG, at=MILLION)(2)
+    (own,) = ratio("ring", "ring-showdown", "cpu_s", PYPY, ERLANG, 12, MILLION)
+    (other,) = ratio("ring", "mine", "cpu_s", PYPY, ERLANG, 2, MILLION)
     for runs in ([own, other], [other, own]):
         assert finding(name, runs).answer is UNTESTABLE
         assert finding(name, runs).experiment == "ring-showdown"
@@ -438,17 +398,9 @@ def test_the_claims_own_experiment_comes_first() -> None:
 
 
 def test_sources_are_those_of_the_runs() -> None:
-    post = Published(
-        "2007-ring-showdown",
-        "A post",
-        "2007",
-        "",
-        {},
-        "",
-        (),
-        (Claim("x", "never", "ring", ClaimRow(never="No.")),),
-    )
-    (run,) = ratio("ring", "ring-showdown", "cpu_s", PYPY, ERLANG, at=MILLION)(12)
+    never = Claim("x", "never", "ring", ClaimRow(never="No."))
+    post = Published("2007-ring-showdown", "A post", "2007", "", {}, "", (), (never,))
+    (run,) = ratio("ring", "ring-showdown", "cpu_s", PYPY, ERLANG, 12, MILLION)
     assert sources_of([run]) == ()
     with_source = with_figures(run, plan=dataclasses.replace(run.plan, published=post))
     assert sources_of([with_source, run, with_source]) == (post,)
@@ -458,7 +410,7 @@ def test_an_examined_claim_has_its_source_and_the_answer_of_its_own_test() -> No
     twelve = msgspec.structs.replace(catalogues_claims()["2007-ring-showdown/stackless-12-times"], text="a")
     never = Claim("b", "never", "ring", ClaimRow(never="No."))
     post = Published("2007-ring-showdown", "A post", "2007", "", {}, "", (), (twelve, never))
-    runs = ratio("ring", "ring-showdown", "cpu_s", PYPY, ERLANG, at=MILLION)(12)
+    runs = ratio("ring", "ring-showdown", "cpu_s", PYPY, ERLANG, 12, MILLION)
     first, second = judge_claims([post], runs)
     assert (first.source, first.claim) == (post, twelve)
     assert first.finding == finding("2007-ring-showdown/stackless-12-times", runs)

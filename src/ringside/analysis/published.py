@@ -65,11 +65,8 @@ def _comparable_points(workload: Workload, points: Sequence[Point], figures: Seq
     """The points at which every factor that the run varies and the source does not know is at its default."""
     known = {factor for figure in figures for factor in figure.point}
     others = [factor for factor in workload.factors if factor.name not in known]
-    defaults = {factor.name: factor.default for factor in others}
-    # A run of an earlier version may lack a factor: then it had its default.
-    levels = {point: {**defaults, **point.as_dict()} for point in points}
-    varied = [each for each in others if len({levels[point][each.name] for point in points}) > 1]
-    return [point for point in points if all(each.is_plain(levels[point][each.name]) for each in varied)]
+    varied = [each for each in others if len({point[each.name] for point in points}) > 1]
+    return [point for point in points if all(each.is_plain(point[each.name]) for each in varied)]
 
 
 def _figure(figures: Sequence[Figure], metric: Metric, contender: str, point: Point) -> Figure | None:

@@ -15,6 +15,7 @@ from ringside.model.design import Cell, Point
 from ringside.model.results import Interval
 from ringside.stats.interval import is_positive_finite
 from ringside.stats.paired import paired_ratio
+from ringside.stats.scaling import MIN_LEVELS as MIN_LEVELS
 from ringside.stats.scaling import Scalability, exponent, scalability, slope_over_blocks
 from ringside.workloads.base import ScalingLaw, Slope
 

@@ -191,11 +191,7 @@ def test_a_time_line_has_its_samples_and_what_was_late_beside_it() -> None:
     run = with_figures(at(P), timelines=timelines)
     panel, _ = named(run, "Time line").panels
     # On a logarithmic axis, which begins at the first edge.
-    assert [(row["t"], row["open"]) for row in data(panel, "open")] == [
-        (0.1, 0.0),
-        (1.0, 300.0),
-        (2.0, 500.0),
-    ]
+    assert [(row["t"], row["open"]) for row in data(panel, "open")] == [(0.1, 0), (1, 300), (2, 500)]
     assert [row["cores"] for row in data(panel, "cpu") if row["thread"] == "worker"] == [0.2, 0.3, 0.3]
     assert [row["bytes"] for row in data(panel, "memory") if row["what"][0] == "k"] == [0.0, 4.0]
     late = named(run, "Lateness")

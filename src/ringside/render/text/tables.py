@@ -10,13 +10,12 @@ from typing import Any
 from ringside import units
 from ringside.analysis.distributions import MIN_FOR_STEADY_STATE, WarmUp
 from ringside.analysis.run import RunAnalysis
-from ringside.analysis.scaling import MAX_CORES, CoresScaling, Growth, Outlook, ScaledContender
+from ringside.analysis.scaling import MAX_CORES, MIN_LEVELS, CoresScaling, Growth, Outlook, ScaledContender
 from ringside.model.design import Cell, Metric, Point
 from ringside.model.results import Interval, Outcome
 from ringside.render.text import cells, contenders
 from ringside.render.text.cells import Row, TableCell, TableData, table
 from ringside.render.text.words import OUTLOOKS, counted, where
-from ringside.stats.scaling import MIN_LEVELS
 from ringside.text import one_line
 from ringside.workloads.process import FIRST_ANSWER, STEADY_AFTER
 
