@@ -100,23 +100,31 @@ def begun(store: Store, seed: int = SEED) -> Run:
     return store.begin_run("x", seed, plan_of(EXPERIMENT), {}, {})
 
 
-@pytest.fixture
-def run(store: Store) -> Run:
-    return begun(store)
+@dataclasses.dataclass
+class Bench:
+    """A run that has begun, and the loops that carry it out."""
 
+    store: Store
+    run: Run
 
-@pytest.fixture
-def benchmark(store: Store, run: Run) -> Callable[..., BlockLoop]:
-    def make(maker: Maker, observer: Observer | None = None, **changes: Any) -> BlockLoop:
-        settings: dict[str, Any] = {"rule": StoppingRule(3), "run": run, "store": store, **changes}
+    def loop(self, maker: Maker, observer: Observer | None = None, **changes: Any) -> BlockLoop:
+        settings: dict[str, Any] = {"rule": StoppingRule(3), "run": self.run, "store": self.store, **changes}
         if experiment := settings.pop("experiment", None):
-            settings["run"] = settings["store"].set_plan(settings["run"], plan_of(experiment))
+            settings["run"] = self.store.set_plan(settings["run"], plan_of(experiment))
         return BlockLoop(maker=maker, notify=observer or Observer(), **settings)
 
-    return make
+    def trials(self) -> list[Trial]:
+        return self.store.trials(self.run)
+
+    def has_ended(self) -> bool:
+        return self.store.run(self.run.id).ended_at is not None
 
 
-Make = Callable[..., BlockLoop]
+@pytest.fixture
+def bench(store: Store) -> Bench:
+    return Bench(store, begun(store))
+
+
 PLANNED = [
     (block.index, position, cell)
     for block in blocks(POINTS, EXPERIMENT.contenders, 3, SEED)
@@ -128,32 +136,28 @@ def places(trials: Sequence[Trial]) -> list[tuple[int, int, Cell]]:
     return [(trial.block, trial.position, trial.cell) for trial in trials]
 
 
-def test_blocks_are_carried_out_in_the_order_of_the_seed_and_everything_is_kept(
-    benchmark: Make, store: Store, run: Run
-) -> None:
+def test_blocks_are_carried_out_in_the_order_of_the_seed_and_everything_is_kept(bench: Bench) -> None:
     maker, observer = Maker(), Observer()
-    assert benchmark(maker, observer).conduct()
+    assert bench.loop(maker, observer).conduct()
     assert [made[:3] for made in maker.made] == PLANNED
     assert [first for *_, first in maker.made] == [position == 0 for _, position, _ in PLANNED]
-    trials = store.trials(run)
+    trials = bench.trials()
     assert places(trials) == PLANNED
     assert trials == observer.ended
     assert [(trial.block, trial.cell) for trial in trials] == observer.started
     cells = [Cell(name, point) for point in POINTS for name in "ab"]
-    assert observer.begun == [(run, StoppingRule(3), cells, COMMAND)]
+    assert observer.begun == [(bench.run, StoppingRule(3), cells, COMMAND)]
     assert maker.warmed_up == 1
-    assert store.run(run.id).ended_at is not None
+    assert bench.has_ended()
 
 
 # --- a probe that fails ---
 
 
 @pytest.mark.parametrize("step", [ProbeError, Outcome.PROBE_FAILED])
-def test_a_probe_that_fails_once_is_a_row_and_the_run_goes_on(
-    benchmark: Make, store: Store, run: Run, step: Step
-) -> None:
-    assert benchmark(Maker({1: step, 3: step, 5: step})).conduct()
-    trials = store.trials(run)
+def test_a_probe_that_fails_once_is_a_row_and_the_run_goes_on(bench: Bench, step: Step) -> None:
+    assert bench.loop(Maker({1: step, 3: step, 5: step})).conduct()
+    trials = bench.trials()
     assert places(trials) == PLANNED
     failed = [number for number, trial in enumerate(trials, 1) if trial.outcome is Outcome.PROBE_FAILED]
     assert failed == [1, 3, 5]
@@ -162,18 +166,18 @@ def test_a_probe_that_fails_once_is_a_row_and_the_run_goes_on(
 
 
 def test_a_probe_that_fails_twice_in_a_row_ends_the_run_and_a_resume_repeats_these_cells(
-    benchmark: Make, store: Store, run: Run
+    bench: Bench,
 ) -> None:
     with pytest.raises(ProbeError, match="the probe failed 2 times in a row, last: the probe broke"):
-        benchmark(Maker({5: ProbeError, 6: ProbeError})).conduct()
-    trials = store.trials(run)
+        bench.loop(Maker({5: ProbeError, 6: ProbeError})).conduct()
+    trials = bench.trials()
     assert places(trials) == PLANNED[:6]
     assert [trial.outcome for trial in trials[4:]] == [Outcome.PROBE_FAILED] * 2
-    assert store.run(run.id).ended_at is None
+    assert not bench.has_ended()
     again = Maker()
-    assert benchmark(again).conduct()
+    assert bench.loop(again).conduct()
     assert [made[:3] for made in again.made] == PLANNED[4:]
-    assert store.run(run.id).ended_at is not None
+    assert bench.has_ended()
 
 
 @pytest.mark.parametrize(
@@ -186,11 +190,11 @@ def test_a_probe_that_fails_twice_in_a_row_ends_the_run_and_a_resume_repeats_the
     ],
 )
 def test_contenders_that_make_the_probe_fail_do_not_end_the_run(
-    benchmark: Make, store: Store, run: Run, failing: tuple[int, ...], checked: list[Cell]
+    bench: Bench, failing: tuple[int, ...], checked: list[Cell]
 ) -> None:
     maker = Maker(dict.fromkeys(failing, ProbeError), can_measure=bool(checked))
-    assert benchmark(maker).conduct()
-    trials = store.trials(run)
+    assert bench.loop(maker).conduct()
+    trials = bench.trials()
     assert places(trials) == PLANNED
     assert {trials[number - 1].outcome for number in failing} == {Outcome.PROBE_FAILED}
     assert maker.checked == checked
@@ -199,58 +203,54 @@ def test_contenders_that_make_the_probe_fail_do_not_end_the_run(
 # --- interrupts and resumes ---
 
 
-def test_an_interrupted_trial_is_kept_and_made_again(benchmark: Make, store: Store, run: Run) -> None:
+@pytest.mark.parametrize(
+    ("step", "detail"),
+    [
+        (Outcome.INTERRUPTED, "as it was"),
+        # Without a report.
+        (KeyboardInterrupt, "interrupted before the probe had reported"),
+    ],
+)
+def test_an_interrupted_trial_is_kept_and_made_again(bench: Bench, step: Step, detail: str) -> None:
     observer = Observer()
     with pytest.raises(KeyboardInterrupt):
-        benchmark(Maker({6: Outcome.INTERRUPTED}), observer).conduct()
-    trials = store.trials(run)
+        bench.loop(Maker({6: step}), observer).conduct()
+    trials = bench.trials()
     assert places(trials) == PLANNED[:6]
-    assert (trials[5].outcome, trials[5].detail) == (Outcome.INTERRUPTED, "as it was")
+    assert (trials[5].outcome, trials[5].detail) == (Outcome.INTERRUPTED, detail)
     # What the probe still reported.
-    assert trials[5].report is not None
-    assert observer.ended == trials
-    assert store.run(run.id).ended_at is None
+    assert trials[5].report if step is Outcome.INTERRUPTED else trials[5].started_at
+    assert observer.ended == [trial for trial in trials if trial.report]
+    assert not bench.has_ended()
     again = Maker()
-    assert benchmark(again).conduct()
+    assert bench.loop(again).conduct()
     assert [made[:3] for made in again.made] == PLANNED[5:]
     # The first trial of each block, and of what is left of one, times the reference.
     assert [(block, position) for block, position, _, first in again.made if first] == [(2, 1), (3, 0)]
     assert again.warmed_up == 1
 
 
-def test_an_interrupt_without_a_report_is_kept_too(benchmark: Make, store: Store, run: Run) -> None:
-    with pytest.raises(KeyboardInterrupt):
-        benchmark(Maker({6: KeyboardInterrupt})).conduct()
-    trials = store.trials(run)
-    assert places(trials) == PLANNED[:6]
-    assert trials[5].outcome is Outcome.INTERRUPTED
-    assert trials[5].detail == "interrupted before the probe had reported"
-    assert trials[5].started_at
-
-
-def test_two_processes_cannot_work_on_one_run(benchmark: Make, store: Store, run: Run) -> None:
+def test_two_processes_cannot_work_on_one_run(bench: Bench) -> None:
     maker = Maker()
     with (
-        holding(str(Path(store.where)), run),
-        pytest.raises(UsageError, match=f"run {run.id} is in progress in another process"),
+        holding(str(Path(bench.store.where)), bench.run),
+        pytest.raises(UsageError, match=f"run {bench.run.id} is in progress in another process"),
     ):
-        benchmark(maker).conduct()
+        bench.loop(maker).conduct()
     assert (maker.made, maker.warmed_up) == ([], 0)
-    assert store.trials(run) == []
-    assert benchmark(maker).conduct()
+    assert bench.trials() == []
+    assert bench.loop(maker).conduct()
 
 
 # --- cells that are not measured ---
 
 
-def test_an_unavailable_cell_is_one_row_before_the_first_block(
-    benchmark: Make, store: Store, run: Run
-) -> None:
+def test_an_unavailable_cell_is_one_row_before_the_first_block(bench: Bench) -> None:
     missing = Cell("b", POINTS[0])
     for _ in range(2):
         maker = Maker()
-        assert benchmark(maker, unavailable={missing: "no toolchain; install it"}).conduct()
-    row, *trials = store.trials(run)
+        assert bench.loop(maker, unavailable={missing: "no toolchain; install it"}).conduct()
+    row, *trials = bench.trials()
     assert (row.block, row.cell, row.outcome) == (0, missing, Outcome.UNAVAILABLE)
     assert row.detail == "no toolchain; install it"
     assert row.started_at
@@ -259,13 +259,11 @@ def test_an_unavailable_cell_is_one_row_before_the_first_block(
 
 
 @pytest.mark.parametrize("outcome", [Outcome.TIMED_OUT, Outcome.OUT_OF_MEMORY, Outcome.FLOODED])
-def test_a_cell_that_fails_hopelessly_twice_is_left_out(
-    benchmark: Make, store: Store, run: Run, outcome: Outcome
-) -> None:
+def test_a_cell_that_fails_hopelessly_twice_is_left_out(bench: Bench, outcome: Outcome) -> None:
     maker = Maker({"b": outcome})
-    assert benchmark(maker).conduct()
+    assert bench.loop(maker).conduct()
     # Rows of cells that are left out are kept before the trials of their block.
-    trials = sorted(store.trials(run), key=lambda trial: (trial.block, trial.position))
+    trials = sorted(bench.trials(), key=lambda trial: (trial.block, trial.position))
     assert places(trials) == PLANNED
     for point in POINTS:
         of_cell = [trial for trial in trials if trial.cell == Cell("b", point)]
@@ -275,48 +273,46 @@ def test_a_cell_that_fails_hopelessly_twice_is_left_out(
 
 
 @pytest.mark.parametrize("outcome", [Outcome.CRASHED, Outcome.WRONG_EVIDENCE, Outcome.LOAD_FAILED])
-def test_other_failures_are_tried_in_every_block(
-    benchmark: Make, store: Store, run: Run, outcome: Outcome
-) -> None:
-    assert benchmark(Maker({"b": outcome})).conduct()
-    of_b = [trial for trial in store.trials(run) if trial.cell.contender == "b"]
+def test_other_failures_are_tried_in_every_block(bench: Bench, outcome: Outcome) -> None:
+    assert bench.loop(Maker({"b": outcome})).conduct()
+    of_b = [trial for trial in bench.trials() if trial.cell.contender == "b"]
     assert [trial.outcome for trial in of_b] == [outcome] * 6
 
 
-def test_a_resume_remembers_the_hopeless_cells(benchmark: Make, store: Store, run: Run) -> None:
+def test_a_resume_remembers_the_hopeless_cells(bench: Bench) -> None:
     # Two blocks, then an interrupt.
     steps: dict[int | str, Step] = {"b": Outcome.TIMED_OUT, 9: Outcome.INTERRUPTED}
     with pytest.raises(KeyboardInterrupt):
-        benchmark(Maker(steps)).conduct()
+        bench.loop(Maker(steps)).conduct()
     again = Maker({"b": Outcome.TIMED_OUT})
-    assert benchmark(again).conduct()
+    assert bench.loop(again).conduct()
     assert {cell.contender for _, _, cell, _ in again.made} == {"a"}
-    last = [trial for trial in store.trials(run) if trial.block == 3 and trial.cell.contender == "b"]
+    last = [trial for trial in bench.trials() if trial.block == 3 and trial.cell.contender == "b"]
     assert [trial.outcome for trial in last] == [Outcome.UNAVAILABLE] * 2
 
 
-def test_a_block_whose_first_cell_is_left_out_still_times_the_reference(benchmark: Make) -> None:
+def test_a_block_whose_first_cell_is_left_out_still_times_the_reference(bench: Bench) -> None:
     maker = Maker({"a": Outcome.TIMED_OUT})
-    benchmark(maker).conduct()
+    bench.loop(maker).conduct()
     assert [block for block, _, _, first in maker.made if first] == [1, 2, 3]
 
 
 # --- when it ends ---
 
 
-def test_no_block_begins_after_the_deadline(benchmark: Make, store: Store, run: Run) -> None:
-    assert not benchmark(Maker(), rule=StoppingRule(3, deadline_s=0)).conduct()
-    assert store.trials(run) == []
-    assert store.run(run.id).ended_at is None
+def test_no_block_begins_after_the_deadline(bench: Bench) -> None:
+    assert not bench.loop(Maker(), rule=StoppingRule(3, deadline_s=0)).conduct()
+    assert bench.trials() == []
+    assert not bench.has_ended()
 
 
-def test_a_block_that_has_begun_ends_after_the_deadline(benchmark: Make, store: Store) -> None:
+def test_a_block_that_has_begun_ends_after_the_deadline(bench: Bench) -> None:
     """Also with trials that do not count, which come where a cell at the beginning of a point is missing."""
     uncounted = 0
     for seed in range(12):
-        run, rule, missing = begun(store, seed), StoppingRule(3), Cell("a", POINTS[0])
-        maker = Maker()
-        loop = benchmark(maker, rule=rule, run=run, unavailable={missing: "not here"})
+        bench = Bench(bench.store, begun(bench.store, seed))
+        maker, missing = Maker(), Cell("a", POINTS[0])
+        loop = bench.loop(maker, unavailable={missing: "not here"})
 
         def late(block: int, cell: Cell, loop: BlockLoop = loop) -> int:
             loop.progress.rule = dataclasses.replace(loop.rule, deadline_s=0)
@@ -324,16 +320,16 @@ def test_a_block_that_has_begun_ends_after_the_deadline(benchmark: Make, store: 
 
         maker.wall_ns = late
         assert not loop.conduct()
-        assert Counter(each.block for each in store.trials(run) if each.cell != missing) == {1: 3}
+        assert Counter(each.block for each in bench.trials() if each.cell != missing) == {1: 3}
         uncounted += sum(block == 0 for block, *_ in maker.made)
     assert uncounted
 
 
-def test_a_run_whose_time_is_over_has_ended(benchmark: Make, store: Store, run: Run) -> None:
+def test_a_run_whose_time_is_over_has_ended(bench: Bench) -> None:
     """That is as planned, unlike a deadline."""
-    assert benchmark(Maker(), rule=StoppingRule(30, time_s=0, min_timed_blocks=2)).conduct()
-    assert places(store.trials(run)) == PLANNED[:8]
-    assert store.run(run.id).ended_at is not None
+    assert bench.loop(Maker(), rule=StoppingRule(30, time_s=0, min_timed_blocks=2)).conduct()
+    assert places(bench.trials()) == PLANNED[:8]
+    assert bench.has_ended()
 
 
 # --- runs that end once all is decided ---
@@ -351,8 +347,8 @@ DECIDING = dataclasses.replace(EXPERIMENT, contenders=("a", "b", "c"), blocks=16
 B, C = ([Cell(name, point) for point in POINTS] for name in "bc")
 
 
-def deciding(benchmark: Make, maker: Maker, **changes: Any) -> BlockLoop:
-    return benchmark(maker, **{"rule": rule_of(DECIDING), "experiment": DECIDING, **changes})
+def deciding(bench: Bench, maker: Maker, **changes: Any) -> BlockLoop:
+    return bench.loop(maker, **{"rule": rule_of(DECIDING), "experiment": DECIDING, **changes})
 
 
 @pytest.mark.parametrize(
@@ -366,25 +362,18 @@ def deciding(benchmark: Make, maker: Maker, **changes: Any) -> BlockLoop:
     ],
 )
 def test_runs_that_end_at_the_first_look(
-    benchmark: Make,
-    store: Store,
-    run: Run,
-    contenders: str,
-    steps: dict[int | str, Step],
-    time_s: float | None,
+    bench: Bench, contenders: str, steps: dict[int | str, Step], time_s: float | None
 ) -> None:
     of = dataclasses.replace(DECIDING, contenders=tuple(contenders), time_s=time_s)
-    assert benchmark(Maker(steps, wall_ns), rule=rule_of(of), experiment=of).conduct()
-    assert {trial.block for trial in store.trials(run)} == set(range(1, FIRST_LOOK + 1))
-    assert store.run(run.id).ended_at
+    assert bench.loop(Maker(steps, wall_ns), rule=rule_of(of), experiment=of).conduct()
+    assert {trial.block for trial in bench.trials()} == set(range(1, FIRST_LOOK + 1))
+    assert bench.has_ended()
 
 
-def test_cells_whose_comparisons_are_decided_get_no_further_trials(
-    benchmark: Make, store: Store, run: Run
-) -> None:
-    assert deciding(benchmark, Maker(wall_ns=wall_ns)).conduct()
+def test_cells_whose_comparisons_are_decided_get_no_further_trials(bench: Bench) -> None:
+    assert deciding(bench, Maker(wall_ns=wall_ns)).conduct()
     made: dict[Cell, set[int]] = {}
-    for trial in store.trials(run):
+    for trial in bench.trials():
         made.setdefault(trial.cell, set()).add(trial.block)
     first, whole = set(range(1, FIRST_LOOK + 1)), set(range(1, 17))
     assert [made[cell] for cell in B] == [first, first]
@@ -394,20 +383,18 @@ def test_cells_whose_comparisons_are_decided_get_no_further_trials(
     assert first < made[C[0]] < whole
     assert made[Cell("a", POINTS[0])] == made[C[0]]
     assert max(made[C[0]]) in [look.blocks for look in planned_looks(16)]
-    assert store.run(run.id).ended_at
+    assert bench.has_ended()
 
 
 @pytest.mark.parametrize("names", ["ab", "abc"])
-def test_a_contender_comes_first_at_a_point_only_after_itself(
-    benchmark: Make, store: Store, names: str
-) -> None:
+def test_a_contender_comes_first_at_a_point_only_after_itself(bench: Bench, names: str) -> None:
     """Also where cells have left, and where the order of two is drawn anew: then after a trial that does not
     count."""
     uncounted = 0
     for seed in range(12):
-        maker, run = Maker(wall_ns=wall_ns), begun(store, seed)
+        maker, run = Maker(wall_ns=wall_ns), begun(bench.store, seed)
         of = dataclasses.replace(DECIDING, contenders=tuple(names), until_decided=names == "abc")
-        assert benchmark(maker, rule=rule_of(of), experiment=of, run=run).conduct()
+        assert bench.loop(maker, rule=rule_of(of), experiment=of, run=run).conduct()
         uncounted += sum(block == 0 for block, *_ in maker.made)
         for (*_, before, _), (block, _, cell, is_first) in itertools.pairwise(maker.made):
             if block and (is_first or before.point != cell.point):
@@ -417,27 +404,23 @@ def test_a_contender_comes_first_at_a_point_only_after_itself(
 
 @pytest.mark.parametrize("interrupted", [3, 42, 43, 50, 60])
 def test_a_resumed_run_decides_as_one_that_was_not_interrupted(
-    tmp_path: Path, benchmark: Make, store: Store, run: Run, interrupted: int
+    tmp_path: Path, bench: Bench, interrupted: int
 ) -> None:
-    other_store = Store(tmp_path / "other.sqlite")
-    other = begun(other_store)
-    assert deciding(benchmark, Maker(wall_ns=wall_ns)).conduct()
+    store = Store(tmp_path / "other.sqlite")
+    other = Bench(store, begun(store))
+    assert deciding(bench, Maker(wall_ns=wall_ns)).conduct()
     steps: dict[int | str, Step] = {interrupted: Outcome.INTERRUPTED}
-    cut_off = deciding(benchmark, Maker(steps, wall_ns), run=other, store=other_store)
     with pytest.raises(KeyboardInterrupt):
-        cut_off.conduct()
-    again = deciding(benchmark, Maker(wall_ns=wall_ns), run=other, store=other_store)
-    assert again.conduct()
-    resumed = [trial for trial in other_store.trials(other) if trial.outcome is Outcome.OK]
-    assert places(resumed) == places(store.trials(run))
-    assert other_store.run(other.id).ended_at
+        deciding(other, Maker(steps, wall_ns)).conduct()
+    assert deciding(other, Maker(wall_ns=wall_ns)).conduct()
+    resumed = [trial for trial in other.trials() if trial.outcome is Outcome.OK]
+    assert places(resumed) == places(bench.trials())
+    assert other.has_ended()
 
 
-def test_the_analysis_counts_the_same_whole_blocks_and_decides_the_same(
-    benchmark: Make, store: Store, run: Run
-) -> None:
-    deciding(benchmark, Maker(wall_ns=wall_ns)).conduct()
-    trials = store.trials(run)
+def test_the_analysis_counts_the_same_whole_blocks_and_decides_the_same(bench: Bench) -> None:
+    deciding(bench, Maker(wall_ns=wall_ns)).conduct()
+    trials = bench.trials()
     examination = judge_trials(DECIDING, COMMAND, POINTS, trials, is_over=True)
     assert examination.blocks == 16
     cells = [Cell(name, point) for point in POINTS for name in DECIDING.contenders]
@@ -445,24 +428,24 @@ def test_the_analysis_counts_the_same_whole_blocks_and_decides_the_same(
     assert needed == [Cell("a", POINTS[1]), C[1]]
 
 
-def test_after_the_deadline_a_run_with_a_look_has_ended(benchmark: Make, store: Store, run: Run) -> None:
+def test_after_the_deadline_a_run_with_a_look_has_ended(bench: Bench) -> None:
     """What is not decided by then is inconclusive; more time would be another plan."""
     late = dataclasses.replace(rule_of(DECIDING), deadline_s=0)
-    assert not deciding(benchmark, Maker(wall_ns=wall_ns), rule=late).conduct()
-    assert (store.trials(run), store.run(run.id).ended_at) == ([], None)
+    assert not deciding(bench, Maker(wall_ns=wall_ns), rule=late).conduct()
+    assert (bench.trials(), bench.has_ended()) == ([], False)
     with pytest.raises(KeyboardInterrupt):
-        deciding(benchmark, Maker({6 * 7 + 2: Outcome.INTERRUPTED}, wall_ns)).conduct()
-    assert deciding(benchmark, Maker(wall_ns=wall_ns), rule=late).conduct()
+        deciding(bench, Maker({6 * 7 + 2: Outcome.INTERRUPTED}, wall_ns)).conduct()
+    assert deciding(bench, Maker(wall_ns=wall_ns), rule=late).conduct()
     # Neither a trial more, nor one to go on with.
-    assert len(store.trials(run)) == 6 * 7 + 1
-    assert store.run(run.id).ended_at
+    assert len(bench.trials()) == 6 * 7 + 1
+    assert bench.has_ended()
 
 
-def test_errors_of_a_maker_pass_through_and_nothing_is_lost(benchmark: Make, store: Store, run: Run) -> None:
+def test_errors_of_a_maker_pass_through_and_nothing_is_lost(bench: Bench) -> None:
     with pytest.raises(UsageError):
-        benchmark(Maker({6: UsageError})).conduct()
-    assert places(store.trials(run)) == PLANNED[:5]
-    assert not store.is_held(run.id)
+        bench.loop(Maker({6: UsageError})).conduct()
+    assert places(bench.trials()) == PLANNED[:5]
+    assert not bench.store.is_held(bench.run.id)
 
 
 # --- the order of blocks ---

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -52,14 +51,6 @@ def trials_of(
 
 def execute(of: CommandTrials, name: str = "B", block: int = 1, position: int = 0) -> Trial:
     return of.trial(block, position, Cell(name, POINT), first=False)
-
-
-def test_a_hook_can_wait_until_what_another_one_left_is_gone(tmp_path: Path) -> None:
-    start = "sh -c 'sleep 60 & echo $! > pid'"
-    end = "sh -c 'kill $(cat pid); while kill -0 $(cat pid) 2>/dev/null; do sleep 0.01; done'"
-    begin = time.monotonic()
-    execute(trials_of(FakeExecutor(), tmp_path, {"prepare": (start,), "conclude": (end,)}))
-    assert time.monotonic() < begin + 50
 
 
 def test_the_request_is_the_command_as_it_is(tmp_path: Path) -> None:
