@@ -31,15 +31,16 @@ from functools import cache
 from pathlib import Path
 
 from ringside import units
-from ringside.analysis.run import RunAnalysis, analysis_of
-from ringside.cli import context
+from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Cell
-from ringside.store import record
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+from scripts import results  # noqa: E402
+
 TOUR = ROOT / "docs" / "TOUR.md"
 PAGES = (TOUR, ROOT / "docs" / "READING.md", ROOT / "README.md")
-RECORDS = [ROOT / "records" / f"{name}{record.SUFFIX}" for name in ("posts", "today")]
+RECORDS = ("posts", "today")
 COLUMNS = 120
 PORT = 8077
 PLACE = re.compile(r"(<!-- (source|figures|output|example): (.*?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
@@ -161,9 +162,8 @@ def filled(text: str, analyses: Mapping[str, RunAnalysis], with_examples: bool =
 @cache
 def analyses_of_records() -> dict[str, RunAnalysis]:
     """The analyses of the records' runs by experiment."""
-    context.catalogue()
-    stores = map(record.read, RECORDS)
-    return {run.experiment: analysis_of(store, run) for store in stores for run in store.runs()}
+    records = results.read_records()
+    return {run.run.experiment: run for name in RECORDS for run in records[name].suite.runs}
 
 
 def main(arguments: Sequence[str]) -> int:

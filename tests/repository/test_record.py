@@ -34,7 +34,7 @@ RECORDS = sorted((ROOT / "records").rglob("*.json.xz"))
 @pytest.mark.parametrize(
     "record",
     [
-        pytest.param(each, marks=[] if each.name == "questions.json.xz" else pytest.mark.integration)
+        pytest.param(each, marks=[] if each.name == "sleepers-million.json.xz" else pytest.mark.integration)
         for each in RECORDS
     ],
     ids=str,
