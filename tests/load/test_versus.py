@@ -96,19 +96,6 @@ def test_verdicts(
     assert (comparison.verdict, comparison.obstacle) == (verdict, obstacle)
 
 
-def test_the_documents_of_a_run(tmp_path: Path) -> None:
-    analysis = run_of(tmp_path, [1.07] * 6)
-    whole = versus.document(analysis, TARGETS, http_plan(duration_s=6))
-    assert [(load["block"], load["name"]) for load in whole["runs"][:3]] == [(0, "A"), (0, "B"), (1, "A")]
-    assert whole["runs"][1]["achieved_rate"] == pytest.approx(1070)
-    assert (whole["blocks"], whole["blocks_done"], whole["seed"], whole["duration_s"]) == (6, 6, 5, 1)
-    first = whole["comparisons"][0]
-    assert (first["metric"], first["contender"], first["baseline"]) == ("rate", "B", "A")
-    assert (first["verdict"], first["word"], first["ratio"]) == ("faster", "higher", pytest.approx(1.07))
-    assert len(whole["runs"]) == 12
-    json.dumps(whole)
-
-
 def test_each_block_has_its_share_of_the_load() -> None:
     whole = http_plan(duration_s=6, requests=100, rate_per_s=5, poisson=True, seed=7)
     part = versus.part(whole, 4, 2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,8 +21,24 @@ def target() -> Iterator[str]:
         yield f"http://127.0.0.1:{http}"
 
 
-def check_commands_take(first: str, second: str, contenders: tuple[str, str], metric: str) -> None:
-    """Show, report, compare and export two runs."""
+RUNS = [
+    ("vs 'sleep 0.001' 'sleep 0.002'", ("sleep 0.001", "sleep 0.002"), "wall_s"),
+    (
+        "load {target}/a --vs {target}/b --requests 60 --connections 2",
+        ("{target}/a", "{target}/b"),
+        "latency_p50",
+    ),
+]
+
+
+@pytest.mark.parametrize(("command", "contenders", "metric"), RUNS, ids=["vs", "load"])
+def test_show_report_compare_and_export_take_its_runs(
+    workplace: Path, target: str, command: str, contenders: tuple[str, str], metric: str
+) -> None:
+    words = [*shlex.split(command.format(target=target)), "--blocks", "6"]
+    printed = [in_process(*words).stdout for _ in range(2)]
+    first, second = (re.findall(r"run (\S+-vs)\b", each)[0] for each in printed)
+    assert kept_runs() == [(first, "done"), (second, "done")]
     shown = in_process("show", first).stdout
     assert first in shown
     assert in_process("show", "latest").stdout == in_process("show", second).stdout
@@ -32,38 +49,14 @@ def check_commands_take(first: str, second: str, contenders: tuple[str, str], me
     assert all(cell["metrics"][metric]["n"] == 6 for cell in document["cells"])
     (comparison,) = [each for each in document["comparisons"] if each["metric"] == metric]
     assert comparison["low"] <= comparison["ratio"] <= comparison["high"]
-    page = Path.cwd().parent / "page.html"
+    page = workplace.parent / "page.html"
     in_process("report", first, "-o", str(page))
     text = page.read_text(encoding="utf-8")
-    assert first in text
-    assert all(contender in text for contender in contenders)
-    changes = in_process("compare", first, second).stdout
-    assert f"from {first} to {second}" in changes
+    assert all(part.format(target=target) in text for part in (first, *contenders))
+    assert f"from {first} to {second}" in in_process("compare", first, second).stdout
     exported = json.loads(in_process("export", first, "--format", "pyperf").stdout)
     values = {each["metadata"]["name"]: len(each["runs"]) for each in exported["benchmarks"]}
-    experiment = document["experiment"]
-    assert [values[f"{experiment} {name} {metric}"] for name in "AB"] == [6, 6]
-
-
-def test_runs_of_vs(workplace: Path) -> None:
-    words = ("vs", "sleep 0.001", "sleep 0.002", "--blocks", "6")
-    printed = in_process(*words).stdout
-    (first,) = re.findall(r"run (\S+-vs); one build, one boot$", printed, re.MULTILINE)
-    in_process(*words)
-    (listed, state), (second, other_state) = kept_runs()
-    assert (listed, state, other_state) == (first, "done", "done")
-    check_commands_take(first, second, ("sleep 0.001", "sleep 0.002"), "wall_s")
-    assert not list(workplace.iterdir())
-
-
-def test_runs_of_load_vs(workplace: Path, target: str) -> None:
-    words = ("load", f"{target}/a", "--vs", f"{target}/b", "--requests", "60", "--connections", "2")
-    printed = in_process(*words, "--blocks", "6").stdout
-    (first,) = re.findall(r"run (\S+-load-vs)$", printed, re.MULTILINE)
-    in_process(*words, "--blocks", "6")
-    (listed, state), (second, other_state) = kept_runs()
-    assert (listed, state, other_state) == (first, "done", "done")
-    check_commands_take(first, second, (f"{target}/a", f"{target}/b"), "latency_p50")
+    assert [values[f"{document['experiment']} {name} {metric}"] for name in "AB"] == [6, 6]
     assert not list(workplace.iterdir())
 
 
