@@ -447,19 +447,44 @@ for flags in [0, CLONE_PARENT]:
     }
 }
 
-/// Plain commands share a launcher: one that was killed is replaced.
+/// Plain commands share a launcher: the next one would start with what a command did to it.
 #[test]
-fn a_launcher_that_was_killed_is_replaced() {
+fn a_command_that_changes_the_launcher_is_named() {
+    for attack in [
+        "kill -9 $pid",
+        "renice 19 $pid",
+        "chrt -i -p 0 $pid",
+        "ionice -c 3 -p $pid",
+        "prlimit -p $pid --sigpending=0:0",
+        "taskset -cp 0 $pid",
+    ] {
+        if attack.starts_with("taskset") && std::thread::available_parallelism().unwrap().get() < 2 {
+            continue;
+        }
+        let script = format!(
+            "for pid in $(cat /proc/$PPID/task/$PPID/children); do
+                if [ $pid != $$ ]; then {attack}; fi
+            done"
+        );
+        for request in both_ways(with(request(&["sh", "-c", &script]), "/plain", json!(true))) {
+            let trial = run(&request);
+            trial.is("ok", "");
+            let interference = trial.outcome["interference"].to_string();
+            assert!(interference.contains("the probe's launcher was changed"), "{attack}: {interference}");
+        }
+    }
+}
+
+#[test]
+fn a_launcher_that_was_stopped_goes_on() {
     let script = "for pid in $(cat /proc/$PPID/task/$PPID/children); do
-        if [ $pid != $$ ]; then kill -9 $pid && echo killed; fi
+        if [ $pid != $$ ]; then kill -STOP $pid && echo stopped; fi
     done";
     let request = with(request(&["sh", "-c", script]), "/plain", json!(true));
-    for request in both_ways(request) {
-        for outcome in in_one_probe(&[request.clone(), request.clone(), request]) {
-            assert_eq!(outcome["outcome"], "ok", "{outcome}");
-            assert_eq!(outcome["output"]["stdout_bytes"], 7);
-            assert_eq!(outcome["left_behind"], 0);
-        }
+    for outcome in in_one_probe(&[request.clone(), request.clone(), request]) {
+        assert_eq!(outcome["outcome"], "ok", "{outcome}");
+        assert_eq!((&outcome["output"]["stdout_bytes"], &outcome["interference"]), (&json!(8), &json!([])));
+        assert!(outcome["wall_ns"].as_u64().unwrap() < 100_000_000_000, "{outcome}");
     }
 }
 
@@ -475,4 +500,100 @@ fn a_contender_is_alone_with_the_probe() {
             assert_eq!(outcome["outcome"], "ok", "{outcome}");
         }
     }
+}
+
+/// Leaves its cgroup where it has the rights; `joins` a cgroup by its folder, `OWN` is that of the trial.
+const CGROUPS: &str = "import os, signal, time
+own = [line for line in open('/proc/self/cgroup') if line.startswith('0::')][0].strip()[3:]
+root = [line.split()[4] for line in open('/proc/self/mountinfo') if ' - cgroup2 ' in line][0]
+OWN = root + own
+def write(path, text):
+    with open(path, 'w') as file: file.write(text)
+";
+
+/// The outcomes of trials in one probe; none where the first has no cgroup, or no rights in that of others.
+fn in_cgroups(requests: &[Value]) -> Vec<Value> {
+    let trial = run(&python_of(&format!("{CGROUPS}write(root + '/cgroup.procs', '0')")));
+    match trial.outcome["outcome"] == "ok" {
+        true => in_one_probe(requests),
+        false => Vec::new(),
+    }
+}
+
+/// Each is gone before the next sample, and in no account of the kernel's.
+#[test]
+fn children_that_leave_the_cgroup_one_after_another() {
+    let script = format!(
+        "{CGROUPS}
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+for _ in range(80):
+    read_end, write_end = os.pipe()
+    if os.fork() == 0:
+        write(root + '/cgroup.procs', '0')
+        while time.process_time() < 0.02: pass
+        os._exit(0)
+    os.close(write_end)
+    os.read(read_end, 1)
+    os.close(read_end)"
+    );
+    for outcome in in_cgroups(&[python_of(&script)]) {
+        assert!(outcome["interference"].to_string().contains("left the trial's cgroup"), "{outcome:#}");
+    }
+}
+
+/// The next program would start in it, and stand still.
+#[test]
+fn a_cgroup_that_a_contender_froze_is_not_used_again() {
+    let script = format!(
+        "{CGROUPS}
+if os.fork() == 0:
+    write(root + '/cgroup.procs', '0')
+    while open(OWN + '/cgroup.procs').read(): pass
+    write(OWN + '/cgroup.freeze', '1')
+    os._exit(0)"
+    );
+    let next = with(request(&["true"]), "/limits/wall_s", json!(20));
+    for outcome in in_cgroups(&[python_of(&script), next]) {
+        assert_eq!(outcome["outcome"], "ok", "{outcome:#}");
+    }
+}
+
+/// The kernel keeps no peak of them, and they may live between two samples.
+#[test]
+fn memory_of_children_that_nobody_waits_for_is_unknown() {
+    let script = "import os, signal
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+for _ in range(3):
+    read_end, write_end = os.pipe()
+    if os.fork() == 0:
+        x = bytearray(b'x') * (200 << 20)
+        os._exit(0)
+    os.close(write_end)
+    os.read(read_end, 1)";
+    let trial = run(&python_of(script));
+    if trial.outcome["cpu_source"] == "cgroup" {
+        assert_eq!(trial.outcome["peak_memory_bytes"], Value::Null, "{:#}", trial.outcome);
+        assert_eq!(trial.outcome["peak_memory_unknown"], "children ended that nobody waited for");
+    }
+}
+
+/// The probe looks among a million files for the socket of the port.
+#[test]
+fn limits_hold_for_a_server_with_many_files() {
+    let script = "import os, resource, socket, time
+most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+listener = socket.create_server(('127.0.0.1', 0))
+kept = [os.dup(0) for _ in range(min(most, 1 << 16) - 50)]
+for _ in range(1_000_000 // len(kept)):
+    if os.fork() == 0: break
+else:
+    print(f'::ready port={listener.getsockname()[1]}', flush=True)
+time.sleep(500)";
+    let load = json!({"protocol": "http", "requests": 1, "request": {"headers": [["Host", "here"]]}});
+    let steps = json!([{"name": "all", "loads": [{"name": "all", "plan": load}]}]);
+    let service = json!({"ready_s": 100, "idle_s": 0, "end_s": 1, "steps": steps});
+    let begun = std::time::Instant::now();
+    let trial = run(&with(with(python_of(script), "/service", service), "/limits/wall_s", json!(20)));
+    assert_ne!(trial.outcome["outcome"], "ok", "{:#}", trial.outcome);
+    assert!(begun.elapsed().as_secs() < 60, "{:#}", trial.outcome);
 }

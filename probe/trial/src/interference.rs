@@ -1,13 +1,12 @@
 //! What a program does to the probe instead of its work: signals, limits, CPUs, priorities. It is recorded.
 
 use crate::sample::host::KernelFiles;
-use crate::start::limits::Limits;
+use crate::start::inherited::{Inherited, Limits};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::rc::Rc;
-use wire::os;
 use wire::os::{sched_getaffinity, CpuSet};
-use wire::sys;
+use wire::sys::scheduling_of;
 
 /// Texts that are kept.
 const MAX_TEXTS: usize = 8;
@@ -23,9 +22,6 @@ pub enum Signaller {
     Unknown,
 }
 
-/// How the kernel schedules a thread; the errors are no differences.
-type Schedule = (Option<i32>, Option<i32>);
-
 pub struct Interference {
     texts: Vec<String>,
     files: Rc<KernelFiles>,
@@ -36,22 +32,15 @@ pub struct Interference {
 
 /// Of the probe and its host.
 struct State {
-    schedule: Schedule,
-    limits: Limits,
+    own: Inherited,
     environment: Environment,
-    cpus: Option<CpuSet>,
 }
 
 impl Interference {
     /// Remembers the probe's own limits and CPUs, to compare them later. `plain`: a plain command may change settings
     /// of the host.
     pub fn watch(files: Rc<KernelFiles>, plain: bool, is_compared: bool) -> Interference {
-        let state = || State {
-            schedule: schedule_of(0),
-            limits: Limits::of(0),
-            environment: Environment::read(&files, plain),
-            cpus: sched_getaffinity(0).ok(),
-        };
+        let state = || State { own: Inherited::of(0), environment: Environment::read(&files, plain) };
         Interference { texts: Vec::new(), before: is_compared.then(state), plain, files }
     }
 
@@ -78,7 +67,7 @@ impl Interference {
         let Some(before) = self.before.as_ref() else {
             return;
         };
-        let (schedule, first_cpus) = (before.schedule, before.cpus);
+        let (scheduling, first_cpus) = (before.own.scheduling, before.own.cpus);
         let folder = (!is_alone).then(|| fs::read_dir("/proc/self/task"));
         let threads = folder.into_iter().flatten().flatten();
         let names = threads.flatten().map(|thread| thread.file_name());
@@ -88,7 +77,7 @@ impl Interference {
             threads = vec![0];
         }
         for thread in threads {
-            if schedule_of(thread) != schedule {
+            if scheduling_of(thread).ok() != scheduling {
                 self.add("the probe's scheduling was changed".into());
             }
             let Ok(own) = sched_getaffinity(thread) else {
@@ -103,7 +92,7 @@ impl Interference {
 
     /// Which limits of the probe were lowered, in words. It may have lacked anything since.
     pub fn lowered_limits(&self) -> Option<String> {
-        self.before.as_ref()?.limits.lowered_to(&Limits::of(0))
+        self.before.as_ref()?.own.limits.lowered_to(&Limits::of(0))
     }
 
     /// Compares the probe's CPUs and environment with those at the beginning, and gives all texts.
@@ -113,7 +102,8 @@ impl Interference {
             for text in before.environment.changed_to(&now) {
                 self.add(text);
             }
-            if before.cpus.is_some() && before.cpus != sched_getaffinity(0).ok() {
+            let cpus = before.own.cpus;
+            if cpus.is_some() && cpus != sched_getaffinity(0).ok() {
                 self.add("the probe was moved to other CPUs".into());
             }
         }
@@ -155,11 +145,6 @@ impl Environment {
             .chain(settings.map(|((name, _), _)| format!("{name} was changed")))
             .collect()
     }
-}
-
-/// The niceness and the policy of a thread of this process; 0 is the calling one.
-fn schedule_of(thread: i32) -> Schedule {
-    (os::priority_of(thread).ok(), sys::policy_of(thread).ok())
 }
 
 #[cfg(test)]

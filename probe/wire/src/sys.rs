@@ -192,10 +192,21 @@ pub fn set_dumpable(dumpable: bool) -> io::Result<()> {
     Ok(done(unsafe { libc::prctl(libc::PR_SET_DUMPABLE, dumpable, 0, 0, 0) })?)
 }
 
-/// The scheduling policy of a thread.
-pub fn policy_of(thread: i32) -> os::Result<i32> {
-    // SAFETY: the call takes a number only.
-    os::checked(unsafe { libc::sched_getscheduler(thread) })
+/// How the kernel schedules a thread: `struct sched_attr`, and its priority of I/O.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scheduling([u64; 7], i32);
+
+/// That of a thread; 0 is the calling one.
+pub fn scheduling_of(thread: i32) -> os::Result<Scheduling> {
+    const IOPRIO_WHO_PROCESS: i32 = 1;
+    let mut attributes = [0; 7];
+    let bytes = size_of_val(&attributes);
+    // SAFETY: the kernel writes this many bytes at most; the other call takes numbers only.
+    let io_priority = unsafe {
+        os::done(libc::syscall(libc::SYS_sched_getattr, thread, attributes.as_mut_ptr(), bytes, 0) as i32)?;
+        os::checked(libc::syscall(libc::SYS_ioprio_get, IOPRIO_WHO_PROCESS, thread) as i32)?
+    };
+    Ok(Scheduling(attributes, io_priority))
 }
 
 /// The soft and the hard limit of a process, one that has ended included; 0 is this one.

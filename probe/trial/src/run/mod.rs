@@ -22,6 +22,7 @@ use crate::sample::sampler::{Limits, Sampler};
 use crate::sample::sampling::{self, Sampling};
 use crate::service::Service;
 use crate::start::launch::{launch, Launched, Pipes};
+use crate::start::launcher::Launcher;
 use crate::tree::cgroup::Cgroup;
 use crate::tree::namespace;
 use crate::tree::supervise::Supervisor;
@@ -55,6 +56,7 @@ struct Trial<'a, 'w> {
     supervisor: Supervisor,
     sampling: Sampling,
     places: &'a mut Places,
+    launcher: &'a Launcher,
     /// The zero of all times, by the monotonic clock.
     start_ns: u64,
     stdin: OwnedFd,
@@ -139,6 +141,7 @@ pub fn run(
             setup.places.shared.clone(),
         )),
         places: setup.places,
+        launcher: setup.launcher,
         start_ns,
         stdin,
         started_due_ns: None,
@@ -218,7 +221,10 @@ impl Trial<'_, '_> {
                 self.cause = Some(Cause::WrongEvidence(why));
             }
         }
-        // When nothing of the trial runs that could stop it once more.
+        // When nothing of the trial runs that could do it once more.
+        if self.launcher.was_changed() {
+            self.interference.add("the probe's launcher was changed: the next command would suffer".into());
+        }
         if self.parent.is_some_and(|pid| self.supervisor.resume(pid)) {
             self.interference.add("ringside was stopped by a signal".into());
         }
@@ -252,7 +258,8 @@ impl Trial<'_, '_> {
         }
         let is_good =
             outcome.outcome == Verdict::Ok && outcome.interference.is_empty() && outcome.left_files == 0;
-        let cgroup = self.supervisor.take_cgroup().filter(|_| is_good);
+        // A contender with rights there could have frozen or slowed it for the next one.
+        let cgroup = self.supervisor.take_cgroup().filter(|_| is_good && self.request.plain);
         // Dropped before the outcome: whoever reads it finds no cgroup of a probe that ends.
         let cgroup = cgroup.filter(Cgroup::can_be_used_again);
         self.writer.send(&outcome, false)?;

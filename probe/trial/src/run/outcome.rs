@@ -56,14 +56,14 @@ impl Trial<'_, '_> {
         let cpu = cpu.filter(|_| escaped.is_none() && !lacks(ROUNDING_NS));
         let (mut cpu_user_ns, cpu_system_ns) =
             cpu.map_or((usage.user_ns, usage.system_ns), |cpu| (cpu.user_ns, cpu.system_ns));
+        // Of children whose parent ignored SIGCHLD: the cgroup has them, and samples have what they saw.
+        let inside_ns = supervisor.cpu().map_or(0, |cpu| cpu.total_ns);
+        let lost_ns = findings.sampler.last_cpu_ns.max(inside_ns).saturating_sub(waited_ns);
+        let has_lost_children = lost_ns > UNACCOUNTED_NS;
         if cpu.is_none() {
-            // Samples do not say of which kind it was. The cgroup has children that nobody waited for.
-            let inside_ns = supervisor.cpu().map_or(0, |cpu| cpu.total_ns);
-            let sampled_ns = findings.sampler.last_cpu_ns.max(inside_ns);
-            let lost_ns = sampled_ns.saturating_sub(cpu_user_ns + cpu_system_ns);
+            // Samples do not say of which kind it was.
             cpu_user_ns += lost_ns;
-            if lost_ns > UNACCOUNTED_NS {
-                // Their parent ignored SIGCHLD.
+            if has_lost_children {
                 let ms = lost_ns / 1_000_000;
                 interference.add(format!("children ended that nobody waited for: {ms} ms of their CPU time are those of the last sample"));
             }
@@ -99,7 +99,12 @@ impl Trial<'_, '_> {
         }
         let (samples, sample_interval_ns) = findings.sampler.schedule.taken();
         let peaks = &findings.sampler.peaks;
-        let peak = supervisor.high_water.peak(&findings.sampler.seen());
+        let peak = match has_lost_children {
+            // Nor did the kernel keep their peaks.
+            true => Err("children ended that nobody waited for".into()),
+            false => supervisor.high_water.peak(&findings.sampler.seen()),
+        };
+        let largest = supervisor.high_water.largest_bytes();
         let probe_cpu_ns = clock::process_cpu_ns().saturating_sub(self.probe_cpu_ns);
         TrialOutcome {
             number: self.request.number.clone(),
@@ -115,7 +120,7 @@ impl Trial<'_, '_> {
             peak_pss_bytes: peaks.pss_bytes,
             peak_memory_bytes: peak.as_ref().ok().copied(),
             peak_memory_unknown: peak.err().unwrap_or_default(),
-            peak_process_bytes: supervisor.high_water.largest_bytes(),
+            peak_process_bytes: largest.filter(|_| !has_lost_children),
             unmapped_bytes: findings.sampler.files.peak,
             kernel_bytes: findings.end.kernel_bytes,
             peak_threads: (!is_hidden).then_some(peaks.threads),

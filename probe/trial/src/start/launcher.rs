@@ -2,11 +2,12 @@
 //! A program begins with the largest size (RSS) of the process that it was cloned from, and that of the probe is more
 //! than many programs ever have. The launcher has the size of the probe's own data and of a few pages of code.
 //!
-//! Plain commands share one launcher. Other programs could change what it hands on, as its limits, so each of them has
-//! one that is gone once the program runs.
+//! Plain commands share one launcher, as long as none of them changes what it hands on. Each of the other programs has
+//! one that is gone once it runs.
 #![allow(unsafe_code)]
 
 use crate::start::child;
+use crate::start::inherited::Inherited;
 use libc::c_char;
 use std::collections::BTreeMap;
 use std::io;
@@ -106,8 +107,8 @@ struct Process {
     /// A byte asks for a program; a byte answers. The other end is the launcher's.
     socket: UnixStream,
     _other: UnixStream,
-    /// Where it runs.
-    cpus: CpuSet,
+    /// From the probe, and for programs.
+    inherited: Inherited,
 }
 
 impl Launcher {
@@ -127,16 +128,26 @@ impl Launcher {
         self.process.as_ref().map(|process| process.pid)
     }
 
+    /// Whether somebody has changed or ended the launcher of plain commands; one that was stopped goes on. The program
+    /// that comes next would suffer from it.
+    pub fn was_changed(&self) -> bool {
+        self.process.as_ref().is_some_and(|process| {
+            let _ = os::kill(process.pid, libc::SIGCONT);
+            process.has_ended() || Inherited::of(process.pid) != process.inherited
+        })
+    }
+
     /// Starts a program. Adds to `missing` why it could not be started as usual: by the launcher, and inside its cgroup.
     /// The error: there is no process.
     pub fn start(&mut self, plan: &Plan, missing: &mut Vec<String>) -> io::Result<Started> {
         self.write_order(plan)?;
         let cpus = sched_getaffinity(0)?;
-        let kept = self.process.take();
-        let kept = kept.filter(|kept| kept.cpus == cpus && !kept.has_ended());
+        let kept = self.process.take().filter(|kept| kept.inherited.cpus == Some(cpus));
         let kept = kept.filter(|_| plan.plain && !plan.counted);
-        let is_kept = kept.is_some();
-        let mut process = kept.or_else(|| self.begin(cpus, missing));
+        let process = kept.or_else(|| {
+            let process = Process::new(self.order);
+            process.map_err(|why| missing.push(format!("launcher: {why}"))).ok()
+        });
         let number = |file: BorrowedFd| file.as_raw_fd();
         let cgroup = plan.cgroup.map(|(folder, procs)| (number(folder), number(procs)));
         let (folder, procs) = cgroup.unwrap_or_default();
@@ -145,13 +156,7 @@ impl Launcher {
             Some(_) => (folder, 0),
             None => (0, procs),
         };
-        let mut order = self.carry_out(process.as_ref(), inside, plan.limit_ns);
-        if is_kept && order.is_err() {
-            // It was about to end.
-            process = self.begin(cpus, missing);
-            order = self.carry_out(process.as_ref(), inside, plan.limit_ns);
-        }
-        let mut order = order?;
+        let mut order = self.carry_out(process.as_ref(), inside, plan.limit_ns)?;
         if order.pid == 0 && inside.0 != 0 {
             // It then moves itself there, which is slower.
             let why = io::Error::from_raw_os_error(order.error);
@@ -184,12 +189,6 @@ impl Launcher {
         };
         self.process = process.filter(|_| plan.plain);
         Ok(started)
-    }
-
-    /// A new launcher; None where there can be none: why, is added to `missing`.
-    fn begin(&self, cpus: CpuSet, missing: &mut Vec<String>) -> Option<Process> {
-        let process = Process::new(self.order, cpus);
-        process.map_err(|why| missing.push(format!("launcher: {why}"))).ok()
     }
 
     fn write_order(&mut self, plan: &Plan) -> io::Result<()> {
@@ -306,8 +305,9 @@ impl Texts {
 }
 
 impl Process {
-    fn new(order: *mut Order, cpus: CpuSet) -> io::Result<Process> {
+    fn new(order: *mut Order) -> io::Result<Process> {
         let (socket, other) = UnixStream::pair()?;
+        let inherited = Inherited::of(0);
         let mut pidfd: RawFd = -1;
         // It has no signal for its end: whoever waits for any child does not mean it.
         let args = CloneArgs {
@@ -322,7 +322,7 @@ impl Process {
             if pid == 0 {
                 child::serve(order, other.as_raw_fd());
             }
-            Ok(Process { pid, pidfd: OwnedFd::from_raw_fd(pidfd), socket, _other: other, cpus })
+            Ok(Process { pid, pidfd: OwnedFd::from_raw_fd(pidfd), socket, _other: other, inherited })
         }
     }
 

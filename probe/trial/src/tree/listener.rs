@@ -3,9 +3,13 @@
 
 use crate::tree::procfs::{ProcFs, Process};
 use std::net::{IpAddr, SocketAddr};
+use std::time::{Duration, Instant};
 
 /// The state of a listening socket in /proc/net/tcp.
 const LISTEN: &[u8] = b"0A";
+
+/// The longest that files are searched for sockets: each of a thousand processes may have a million files.
+const SEARCH_TIMEOUT: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Owner {
@@ -15,8 +19,8 @@ pub enum Owner {
     Other,
     /// Nothing listens there.
     Nobody,
-    /// Files of a process of the trial cannot be read, as those of one that has given up privileges: one of these
-    /// sockets, by their inodes, may be its own. It is where none is left when all processes have ended.
+    /// Files of a process of the trial cannot be read, as those of one that has given up privileges, or are too many: one
+    /// of these sockets, by their inodes, may be its own. It is where none is left when all processes have ended.
     Unknown(Vec<u64>),
 }
 
@@ -30,8 +34,9 @@ pub fn owner(procfs: &mut ProcFs, processes: &[Process], address: SocketAddr) ->
     listeners.retain(|(distance, _)| *distance == nearest);
     let mut inodes: Vec<u64> = listeners.into_iter().map(|(_, inode)| inode).collect();
     let mut readable = true;
+    let deadline = Instant::now() + SEARCH_TIMEOUT;
     for process in processes.iter().filter(|process| process.alive) {
-        match procfs.sockets(process.living_thread) {
+        match procfs.sockets(process.living_thread, deadline) {
             Some(sockets) => inodes.retain(|inode| !sockets.contains(inode)),
             None => readable = false,
         }

@@ -4,7 +4,7 @@
 #![allow(unsafe_code)]
 
 use crate::leave::shared_memory::SharedMemory;
-use crate::start::limits::Limits;
+use crate::start::inherited::Limits;
 use std::io;
 use std::os::unix::io::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;

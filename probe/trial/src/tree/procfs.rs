@@ -5,6 +5,7 @@ use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::io::{AsFd, OwnedFd};
 use std::sync::Arc;
+use std::time::Instant;
 use wire::os;
 use wire::os::{find_byte, find_last_byte, openat, readlinkat, Errno};
 
@@ -189,11 +190,14 @@ impl ProcFs {
         openat(&self.root, format!("{thread}/fd"), flags).ok()
     }
 
-    /// The inodes of the sockets that a thread has open; None when its files cannot be read.
-    pub fn sockets(&mut self, thread: i32) -> Option<Vec<u64>> {
+    /// The inodes of the sockets that a thread has open; None when its files cannot all be read before the deadline.
+    pub fn sockets(&mut self, thread: i32, deadline: Instant) -> Option<Vec<u64>> {
         let folder = self.open_files(thread)?;
         let mut sockets = Vec::new();
         for entry in os::Dir::read_from(&folder).ok()?.flatten() {
+            if Instant::now() > deadline {
+                return None;
+            }
             // A file may have been closed meanwhile.
             let target = readlinkat(&folder, &entry.name);
             if let Some(inode) = target.ok().and_then(|target| socket_inode(&target)) {

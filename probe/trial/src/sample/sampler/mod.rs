@@ -91,10 +91,8 @@ pub struct Sampler {
     /// Page faults until memory was seen last.
     faults: ProcessTimes,
     seen_faults: u64,
-    /// Whether a process was outside the trial's cgroup in two samples in succession.
+    /// Whether a sample saw a process outside the trial's cgroup.
     pub left_cgroup: bool,
-    /// Those outside in the last sample: one that is being forked is seen before it is in the cgroup of its parent.
-    outside: Vec<i32>,
     page_bytes: u64,
     tick_ns: u64,
     timeline: bool,
@@ -139,7 +137,6 @@ impl Sampler {
             faults: ProcessTimes::default(),
             seen_faults: 0,
             left_cgroup: false,
-            outside: Vec::new(),
             page_bytes: os::page_bytes() as u64,
             tick_ns: sys::tick_ns(),
             timeline,
@@ -310,19 +307,15 @@ impl Sampler {
         inside.sort_unstable();
         let others =
             tree.iter().filter(|process| process.alive && inside.binary_search(&process.pid).is_err());
-        let before = std::mem::take(&mut self.outside);
         for process in others {
-            let pid = process.pid;
-            let thread = process.living_thread;
+            let (pid, thread) = (process.pid, process.living_thread);
+            // One that is being forked is seen before it is in the cgroup of its parent; until it is, it cannot run.
+            let has_run = cpu_ns_of(pid) > 0;
             let own = self.procfs.read(format_args!("{thread}/cgroup"));
-            // One that has just ended is in no cgroup any more. Older kernels do not tell a path that is too long.
-            if !own.is_some_and(|own| cgroup.holds(own)) {
-                let now = self.procfs.process(pid);
-                if now.is_some_and(|now| now.alive) {
-                    self.outside.push(pid);
-                    self.left_cgroup |= before.contains(&pid);
-                }
-            }
+            // Older kernels do not tell a path that is too long.
+            let is_outside = has_run && !own.is_some_and(|own| cgroup.holds(own));
+            // One that has just ended is in no cgroup any more.
+            self.left_cgroup |= is_outside && self.procfs.process(pid).is_some_and(|now| now.alive);
         }
     }
 

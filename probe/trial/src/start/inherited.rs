@@ -1,8 +1,10 @@
-//! The kernel's limits on the probe. Any process of its user may lower them, and raise them again only with privileges.
+//! What programs inherit from the process that starts them. Any process of the same user may change it.
 
-use wire::sys;
+use wire::os::{sched_getaffinity, CpuSet};
+use wire::sys::{self, scheduling_of, Scheduling};
 
-const RESOURCES: [(u32, &str); 8] = [
+/// All but the size of core dumps, which each program is given.
+const RESOURCES: [(u32, &str); 15] = [
     (libc::RLIMIT_NOFILE, "open files"),
     (libc::RLIMIT_AS, "address space"),
     (libc::RLIMIT_DATA, "data"),
@@ -11,9 +13,36 @@ const RESOURCES: [(u32, &str); 8] = [
     (libc::RLIMIT_CPU, "CPU time"),
     (libc::RLIMIT_NPROC, "processes"),
     (libc::RLIMIT_MEMLOCK, "locked memory"),
+    (libc::RLIMIT_SIGPENDING, "pending signals"),
+    (libc::RLIMIT_MSGQUEUE, "message queues"),
+    (libc::RLIMIT_LOCKS, "file locks"),
+    (libc::RLIMIT_RSS, "resident memory"),
+    (libc::RLIMIT_NICE, "priority"),
+    (libc::RLIMIT_RTPRIO, "real-time priority"),
+    (libc::RLIMIT_RTTIME, "real-time CPU time"),
 ];
 
+/// What a process hands on. What the kernel does not say is no difference.
+#[derive(PartialEq)]
+pub struct Inherited {
+    pub scheduling: Option<Scheduling>,
+    pub cpus: Option<CpuSet>,
+    pub limits: Limits,
+}
+
+impl Inherited {
+    /// From a process; 0 is this one.
+    pub fn of(pid: i32) -> Inherited {
+        Inherited {
+            scheduling: scheduling_of(pid).ok(),
+            cpus: sched_getaffinity(pid).ok(),
+            limits: Limits::of(pid),
+        }
+    }
+}
+
 /// The soft and the hard limit of each resource; none where the kernel does not say.
+#[derive(PartialEq)]
 pub struct Limits([Option<(u64, u64)>; RESOURCES.len()]);
 
 impl Limits {
