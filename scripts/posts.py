@@ -59,6 +59,36 @@ def at(workload: str, **levels: Level) -> Place:
     return Place(workload, levels)
 
 
+def ratio_of(
+    run: RunAnalysis, metric: str, one: tuple[str, Point | None], other: tuple[str, Point | None]
+) -> Interval | None:
+    """A metric of one contender at a point over that of another, from pairs inside blocks; None where there
+    are none."""
+    (above, point), (below, elsewhere) = one, other
+    if point is None or elsewhere is None:
+        return None
+    merged = run.examination.observations.percentile
+    if point == elsewhere and merged(metric, Cell(above, point)):
+        # A high percentile of the requests of all blocks together, as tables show it.
+        comparison = run.comparison(run.metric(metric), above, below, point)
+        assert comparison
+        return comparison.ratio
+    return paired_ratio(
+        run.values(metric, above, point), run.values(metric, below, elsewhere), run.confidence
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Quoted:
+    """A ratio that the page has, or has a condition of, and its experiment."""
+
+    workload: str
+    experiment: str
+    metric: str
+    above: str
+    below: str
+
+
 class Post:
     """A source with its figures, the runs of a record, and what they say of its claims."""
 
@@ -76,6 +106,7 @@ class Post:
         self.findings = {each.claim.id: each.finding for each in judge_claims([source], runs)}
         self.older = Post(source, older) if older else None
         self.own = [run for run in self.runs if run.experiment.published == source.name]
+        self.quoted: set[Quoted] = set()
 
     @property
     def heading(self) -> str:
@@ -131,19 +162,8 @@ class Post:
         """A metric of one contender over that of another, from pairs inside blocks of one run; `other`: the
         place of the second, where it is another one."""
         run = self.run((above, below), place, other or place)
-        points = place.point(run), (other or place).point(run)
-        merged = run.examination.observations.percentile
-        if points[0] and not other and merged(metric, Cell(above, points[0])):
-            # A high percentile of the requests of all blocks together, as tables show it.
-            comparison = run.comparison(run.metric(metric), above, below, points[0])
-            assert comparison
-            return comparison.ratio
-        values = [
-            run.values(metric, name, point)
-            for name, point in zip((above, below), points, strict=True)
-            if point
-        ]
-        ratio = paired_ratio(values[0], values[1], run.confidence)
+        self.quoted.add(Quoted(place.workload, run.experiment.name, metric, above, below))
+        ratio = ratio_of(run, metric, (above, place.point(run)), (below, (other or place).point(run)))
         if ratio is None:
             raise SystemExit(f"{self.source.name}: {above} and {below} have no {metric} at {place}")
         return ratio

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -29,7 +29,6 @@ from ringside.render.plots.charts import standing_alone
 from ringside.render.text.contenders import claim_summary as claims_summary
 from ringside.render.text.markdown import escape
 from ringside.render.text.words import verdict_text
-from ringside.stats.paired import paired_ratio
 from ringside.store import record
 from ringside.workloads import WORKLOADS
 
@@ -137,28 +136,33 @@ class Finding:
 
     def sentence(self, analysis: RunAnalysis) -> str:
         values = {name: self.value(analysis, name) for name in self.ratios}
-        # Ends that are written as the estimate say nothing more.
-        written = {
-            name: re.sub(r"^(\S+) \(\1–\1\)$", r"\1", units.ratio(value)) for name, value in values.items()
-        }
+        written = {name: shown(value) for name, value in values.items()}
         return f"- {self.text.format_map(written)} `ringside run {self.experiment}`"
 
     def value(self, analysis: RunAnalysis, name: str) -> Interval:
-        """Raises SystemExit where the record does not show what the sentence says."""
-        of = self.ratios[name]
-        points = {point.label(analysis.varying): point for point in analysis.points}
-        sides = (side.partition(" at ") for side in (of.one, of.other))
-        one, other = (
-            analysis.values(self.metric, contender, points[label] if label else analysis.points[0])
-            for contender, _, label in sides
+        return ratio_in(analysis, self.metric, self.ratios[name])
+
+
+def ratio_in(analysis: RunAnalysis, metric: str, of: Ratio) -> Interval:
+    """Raises SystemExit where the record does not show what the sentence says."""
+    points = {point.label(analysis.varying): point for point in analysis.points}
+    one, other = (
+        (contender, points[label] if label else analysis.points[0])
+        for contender, _, label in (side.partition(" at ") for side in (of.one, of.other))
+    )
+    ratio = posts.ratio_of(analysis, metric, one, other)
+    whole = ratio is not None and ratio.low is not None and ratio.high is not None
+    if ratio is None or not whole or not of.least <= (ratio.low or 0) <= (ratio.high or 0) <= of.most:
+        raise SystemExit(
+            f"docs/RUNTIMES.md: {analysis.experiment.name} does not show {of.one} over {of.other} "
+            f"between {of.least} and {of.most}"
         )
-        ratio = paired_ratio(one, other, analysis.confidence)
-        shown = ratio is not None and ratio.low is not None and ratio.high is not None
-        if ratio is None or not shown or not of.least <= (ratio.low or 0) <= (ratio.high or 0) <= of.most:
-            raise SystemExit(
-                f"docs/RUNTIMES.md: {self.experiment} does not show {name} between {of.least} and {of.most}"
-            )
-        return ratio
+    return ratio
+
+
+def shown(ratio: Interval) -> str:
+    # Ends that are written as the estimate say nothing more.
+    return re.sub(r"^(\S+) \(\1–\1\)$", r"\1", units.ratio(ratio))
 
 
 _SHARED = "accounts=1000 hot=0 cores=2"
@@ -241,6 +245,96 @@ FINDINGS = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A ratio that several experiments of the records give, and why they differ: a row of docs/RUNTIMES.md.
+    Each figure is a record, an experiment, a metric and the ratio."""
+
+    what: str
+    figures: Sequence[tuple[str, str, str, Ratio]]
+    why: str
+
+    def row(self, runs: Mapping[tuple[str, str], RunAnalysis]) -> str:
+        figures = (
+            f"{shown(ratio_in(runs[record, experiment], metric, of))} in `{experiment}`"
+            for record, experiment, metric, of in self.figures
+        )
+        return f"| {self.what} | {', '.join(figures)} | {self.why} |"
+
+
+PAIRS = (
+    Pair(
+        "time of Go on one core over that on two",
+        [
+            (
+                "posts",
+                "posts-batch",
+                "wall_s",
+                Ratio("go at cases=20000 cores=1", "go at cases=20000 cores=2"),
+            ),
+            (
+                "posts",
+                "batch-cores",
+                "wall_s",
+                Ratio("go at cases=200000 cores=1", "go at cases=200000 cores=2"),
+            ),
+            ("questions", "questions-cores", "work_s", Ratio("go at cores=1", "go at cores=2")),
+        ],
+        "20,000 calculations; 200,000, as in POSTS; 2,000 without the program's start",
+    ),
+    Pair(
+        "p99 of short requests, asyncio over Go",
+        [
+            ("questions", "questions-delay", "short_p99_s", Ratio("python-asyncio", "go")),
+            ("posts", "fib-mixed", "short_p99_s", Ratio("python-asyncio", "go")),
+        ],
+        "two hosts; POSTS has the second",
+    ),
+    Pair(
+        "memory per connection, Java's virtual threads over Go",
+        [
+            (
+                "questions",
+                "questions-connections",
+                "bytes_per_connection",
+                Ratio("java-virtual-threads", "go"),
+            ),
+            ("today", "today-feed", "bytes_per_connection", Ratio("java-virtual-threads", "go")),
+        ],
+        "the second includes what a server allocates for its first connections",
+    ),
+)
+
+
+def unexplained(quoted: Iterable[posts.Quoted]) -> list[str]:
+    """A line for each ratio of a finding that docs/POSTS.md quotes from another experiment, unless `PAIRS`
+    says why the two differ."""
+    explained = {
+        (experiment, metric, sides(of.one, of.other))
+        for pair in PAIRS
+        for _, experiment, metric, of in pair.figures
+    }
+    catalogue, lines = context.catalogue(), []
+    for finding in FINDINGS:
+        workload = catalogue.experiment(finding.experiment).workload
+        for of in finding.ratios.values():
+            same = (finding.metric, sides(of.one, of.other))
+            lines += [
+                f"docs/RUNTIMES.md has {of.one} over {of.other} ({finding.metric}) from "
+                f"{finding.experiment}, docs/POSTS.md from {each.experiment}: add them to PAIRS"
+                for each in quoted
+                if (each.workload, each.metric, sides(each.above, each.below)) == (workload, *same)
+                and each.experiment != finding.experiment
+                and not {(each.experiment, *same), (finding.experiment, *same)} <= explained
+            ]
+    return lines
+
+
+def sides(one: str, other: str) -> tuple[str, ...]:
+    """The two contenders of a ratio, whichever is above."""
+    return tuple(sorted(side.partition(" at ")[0] for side in (one, other)))
+
+
 # The rows of README's table: contenders of `questions-waiting`, as a reader knows them.
 WAITING = {
     "rust-tokio": "Rust (Tokio tasks)",
@@ -271,9 +365,11 @@ def waiting(records: Mapping[str, Record]) -> str:
 
 
 def findings(records: Mapping[str, Record]) -> str:
-    """The findings about models of docs/RUNTIMES.md."""
+    """The findings about models of docs/RUNTIMES.md, and ratios that other experiments give too."""
     runs = {(name, run.experiment.name): run for name, record in records.items() for run in record.suite.runs}
-    return "\n".join(each.sentence(runs[each.record, each.experiment]) for each in FINDINGS)
+    sentences = [each.sentence(runs[each.record, each.experiment]) for each in FINDINGS]
+    rows = ["| the same ratio elsewhere | figures | why they differ |", "|---|---|---|"]
+    return "\n".join([*sentences, "", *rows, *(pair.row(runs) for pair in PAIRS)])
 
 
 def picture(analyses: Sequence[RunAnalysis]) -> bytes:
@@ -313,9 +409,12 @@ def documents(records: Mapping[str, Record], own_posts: Mapping[str, posts.Post]
     tested = [*records[SUITE].suite.runs, *records[SLEEPERS].suite.runs]
     site = Site(records.values(), contracts(), catalogue.contenders()[0]).files()
     titles = {name: drawn.title for name, drawn in post_pictures.pictures(own_posts).items()}
+    page = posts.document(own_posts, MADE, titles)
+    if lines := unexplained([each for post in own_posts.values() for each in post.quoted]):
+        raise SystemExit("\n".join(lines))
     return {
         **{SITE / place: content for place, content in site.items()},
-        DOCS / "POSTS.md": posts.document(own_posts, MADE, titles).encode(),
+        DOCS / "POSTS.md": page.encode(),
         DOCS / "CLAIMS.md": claims(tested, sources).encode(),
         **own,
     }

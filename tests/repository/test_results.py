@@ -77,8 +77,16 @@ def test_a_finding_is_a_ratio_of_pairs_that_the_run_shows(parts: list[RunAnalysi
     assert finding.sentence(run) == f"- It is {results.units.ratio(value)}. `ringside run showdown-ring`"
     # What the record does not show is not said.
     too_much = replace(finding, ratios={"threads": replace(threads, most=2.1)})
-    with pytest.raises(SystemExit, match="showdown-ring does not show threads between 2 and 2.1"):
+    with pytest.raises(SystemExit, match="showdown-ring does not show python-threads .* between 2 and 2.1"):
         too_much.sentence(run)
+
+
+def test_a_ratio_that_two_documents_have_from_two_experiments_is_explained() -> None:
+    known = results.posts.Quoted("batch", "batch-cores", "wall_s", "go", "go")
+    assert results.unexplained([known, replace(known, workload="ring", experiment="posts-ring")]) == []
+    (line,) = results.unexplained([known, replace(known, experiment="batch-capacity")])
+    assert "go at cases=20000 cores=1 over go at cases=20000 cores=2" in line
+    assert "docs/POSTS.md from batch-capacity" in line
 
 
 def test_the_documents_are_what_the_record_says(capsys: pytest.CaptureFixture[str]) -> None:
