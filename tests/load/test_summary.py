@@ -1,5 +1,4 @@
-"""A load's result for a person, of made-up results: whoever changes it reads here what comes of it.
-`.venv/bin/python -m tests.load.test_summary` writes them anew."""
+"""A load's result for a person, of made-up results: whoever changes it reads here what comes of it."""
 
 from __future__ import annotations
 
@@ -15,11 +14,9 @@ from ringside.load import summary
 from ringside.load.result import LoadResult
 from ringside.load.target import Target
 from ringside.probe.protocol import LoadPlan
-from tests.support import TESTS
+from tests.support import golden
 from tests.support.cases import cases
 from tests.support.loads import HTTP, MS, OPEN, STREAM, histogram, http_plan, load_plan, load_result
-
-FILE = TESTS / "golden" / "loads.txt"
 
 
 def shown(target: Target, plan: LoadPlan, result: LoadResult, width: int = 100) -> str:
@@ -57,7 +54,7 @@ LOADS: dict[str, tuple[Target, LoadPlan, LoadResult]] = {
 }
 
 
-def golden() -> str:
+def made() -> str:
     """Of each load the lines that no other before it has."""
     made: dict[str, None] = {}
     for name, load in LOADS.items():
@@ -66,8 +63,7 @@ def golden() -> str:
 
 
 def test_summaries_read_as_they_did() -> None:
-    hint = f"read the difference; if it is meant: .venv/bin/python -m {__name__}"
-    assert golden().splitlines() == FILE.read_text(encoding="utf-8").splitlines(), hint
+    golden.check("loads.txt", made())
 
 
 def test_text_of_servers_and_of_the_engine_does_nothing() -> None:
@@ -106,7 +102,3 @@ def test_bars() -> None:
     assert drawn[-1].split() == ["10", "ms", "▏", "1", "0.11%"]
     assert summary.bar_lines([], 60) == []
     assert summary.bar_lines([(0, 1)], 60)
-
-
-if __name__ == "__main__":
-    FILE.write_text(golden(), encoding="utf-8")

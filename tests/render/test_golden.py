@@ -1,14 +1,12 @@
 """What a showdown prints, word by word, and what its plots are made of, of made-up trials of a known seed:
 whoever changes a sentence, a table, a verdict or a plot reads here what comes of it. Of the plots there is
-one of each kind: a line for each layer and the first row of each table of data.
-`.venv/bin/python -m tests.render.test_golden` writes both anew."""
+one of each kind: a line for each layer and the first row of each table of data."""
 
 from __future__ import annotations
 
 import io
 import json
 import re
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,10 +20,9 @@ from ringside.render.plots.charts import charts
 from ringside.render.text import markdown, terminal
 from ringside.store import Store
 from tests.render.plots.test_plots import of_each_kind
-from tests.support import TESTS
+from tests.support import golden
 from tests.support.runs import experiment, make_run
 
-GOLDEN = TESTS / "golden"
 # More than a machine's own arithmetic changes.
 DIGITS = 6
 SEED = 20070918
@@ -116,9 +113,7 @@ FILES = {"showdown.md": text, "figures.txt": figures}
 
 @pytest.mark.parametrize("name", FILES)
 def test_the_showdown_reads_as_it_did(parts: list[RunAnalysis], name: str) -> None:
-    kept = (GOLDEN / name).read_text(encoding="utf-8").splitlines()
-    hint = "read the difference; if it is meant: .venv/bin/python -m tests.render.test_golden"
-    assert FILES[name](parts).splitlines() == kept, hint
+    golden.check(name, FILES[name](parts))
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 120])
@@ -139,9 +134,3 @@ def test_a_first_look_is_short_and_says_nothing_twice(parts: list[RunAnalysis], 
     assert len(printed) <= 3 * points
     assert sum(line.startswith("warning: ") for line in lines) <= 2 * points
     assert not re.search(r"\b(trace|repeats|capacity|mode)=", out.getvalue())
-
-
-if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as folder:
-        for name, made in FILES.items():
-            (GOLDEN / name).write_text(made(analyses(Path(folder) / name)), encoding="utf-8")

@@ -1,5 +1,5 @@
 """The JSON documents and the formats of other tools, word by word, of made-up runs: who changes
-one reads here what comes of it. `.venv/bin/python -m tests.render.export.test_documents` writes them anew."""
+one reads here what comes of it."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ from ringside.probe.protocol import TrialOutcome
 from ringside.render.export import documents, formats
 from ringside.workloads.base import Slope
 from ringside.workloads.command import COMMAND
-from tests.support import TESTS
+from tests.support import golden
 from tests.support.analyses import MEMORY, Exact, Values, analysis, point, scaled
 from tests.support.executions import HERE, commands, compared, execution, targets
 from tests.support.loads import HTTP, OPEN, STREAM, histogram, http_plan, load_plan, load_result
 from tests.support.stores import CONTENDERS
 
-FILE = TESTS / "golden" / "documents.json"
 WARNING = {"code": "a", "text": "text", "remedy": "remedy"}
 P, Q = point(nodes=10), point(nodes=20)
 
@@ -141,9 +140,4 @@ def text() -> str:
 
 
 def test_documents_read_as_they_did() -> None:
-    hint = f"read the difference; if it is meant: .venv/bin/python -m {__name__}"
-    assert text().splitlines() == FILE.read_text(encoding="utf-8").splitlines(), hint
-
-
-if __name__ == "__main__":
-    FILE.write_text(text(), encoding="utf-8")
+    golden.check("documents.json", text())

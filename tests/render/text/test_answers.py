@@ -1,5 +1,4 @@
-"""A run in sentences: whoever changes one reads here what comes of it.
-`.venv/bin/python -m tests.render.text.test_answers` writes them anew."""
+"""A run in sentences: whoever changes one reads here what comes of it."""
 
 from __future__ import annotations
 
@@ -27,12 +26,11 @@ from ringside.render.text import markdown, terminal
 from ringside.render.text.answers import answers, pair_sentence, short_answer
 from ringside.render.text.diagnostics import words
 from ringside.render.text.words import reserve
-from tests.support import TESTS
+from tests.support import golden
 from tests.support.analyses import HOP, Exact, Values, analyse, analysis, medians, planned, point, scaled
 from tests.support.cases import cases
 from tests.support.simulated import contradictions, simulated
 
-FILE = TESTS / "golden" / "answers_of_made_up_runs.txt"
 P, Q, R = point(nodes=10), point(nodes=20), point(nodes=30)
 OTHER_CODES = {WEAK_FLOOR, WAITING, NOT_WARM, "generator-bound", "noisy-neighbour"}
 
@@ -244,7 +242,7 @@ def test_the_answer_never_contradicts_its_table(times: Sequence[float], noise: f
             assert contradictions(made) == []
 
 
-def golden() -> str:
+def made() -> str:
     lines = []
     for name, made in RUNS.items():
         lines += [f"# {name}", *(f"  {each.text} ({each.kind})" for each in answers(made()))]
@@ -253,8 +251,7 @@ def golden() -> str:
 
 
 def test_answers_read_as_they_did() -> None:
-    hint = f"read the difference; if it is meant: .venv/bin/python -m {__name__}"
-    assert golden().splitlines() == FILE.read_text(encoding="utf-8").splitlines(), hint
+    golden.check("answers_of_made_up_runs.txt", made())
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -279,7 +276,3 @@ def test_every_form_has_the_same_sentences(
     for sentence in answers(of):
         assert [sentence.text in form for form in forms] == [True] * len(forms)
     assert html.escape(short_answer(of)) in site.badge(of).decode()
-
-
-if __name__ == "__main__":
-    FILE.write_text(golden(), encoding="utf-8")

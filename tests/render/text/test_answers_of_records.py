@@ -1,5 +1,4 @@
-"""The sentences of a record: as they were printed before, and none against its table.
-`.venv/bin/python -m tests.render.text.test_answers_of_records` writes the expected ones anew."""
+"""The sentences of a record: as they were printed before, and none against its table."""
 
 from __future__ import annotations
 
@@ -17,9 +16,8 @@ from rich.console import Console
 from ringside.analysis.run import RunAnalysis
 from ringside.render.text import terminal
 from ringside.render.text.answers import answers
-from tests.support import TESTS
+from tests.support import golden
 
-FILE = TESTS / "golden" / "answers.txt"
 NAME, NUMBER = r"[\w@+.-]*[\w@+-]", r"[\d,]+(?:\.\d+)?"
 BEHIND = re.compile(
     rf"({NAME}) (?:takes |needs |has )?({NUMBER}) (times|%)"
@@ -106,9 +104,4 @@ def test_a_first_look_says_one_to_three_things_once_and_as_its_table() -> None:
 
 
 def test_the_sentences_read_as_they_did() -> None:
-    hint = f"read the difference; if it is meant: .venv/bin/python -m {__name__}"
-    assert "\n".join(text()).splitlines() == FILE.read_text(encoding="utf-8").splitlines(), hint
-
-
-if __name__ == "__main__":
-    FILE.write_text("\n".join(text()) + "\n", encoding="utf-8")
+    golden.check("answers.txt", "\n".join(text()) + "\n")

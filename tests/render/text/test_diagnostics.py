@@ -1,5 +1,4 @@
-"""The texts of all diagnostics. When they are raised is tested beside `analysis.diagnostics`.
-`.venv/bin/python -m tests.render.text.test_diagnostics` writes them anew."""
+"""The texts of all diagnostics. When they are raised is tested beside `analysis.diagnostics`."""
 
 from __future__ import annotations
 
@@ -7,15 +6,14 @@ import pytest
 
 from ringside.model.results import Diagnostic
 from ringside.render.text import diagnostics
-from tests.support import TESTS
+from tests.support import golden
 from tests.support.cases import tables
 
-FILE = TESTS / "golden" / "diagnostics.txt"
 # By code: subjects and values.
 CASES = tables(__file__)
 
 
-def golden() -> str:
+def made() -> str:
     lines = []
     for code in diagnostics.CODES:
         text, remedy = diagnostics.words(Diagnostic(code, *CASES[code]))
@@ -24,8 +22,7 @@ def golden() -> str:
 
 
 def test_diagnostics_read_as_they_did() -> None:
-    hint = f"read the difference; if it is meant: .venv/bin/python -m {__name__}"
-    assert golden().splitlines() == FILE.read_text(encoding="utf-8").splitlines(), hint
+    golden.check("diagnostics.txt", made())
 
 
 @pytest.mark.parametrize(
@@ -54,7 +51,3 @@ def test_rows_of_documents() -> None:
     assert diagnostics.rows([Diagnostic("one-sided", ("go",))]) == [
         {"code": "one-sided", "text": "go: in only one of the runs", "remedy": "nothing needs to be done"}
     ]
-
-
-if __name__ == "__main__":
-    FILE.write_text(golden(), encoding="utf-8")

@@ -1,5 +1,4 @@
-"""What `vs` and `load --vs` show and export, from made-up executions and loads.
-`.venv/bin/python -m tests.render.text.test_paired` writes what they show anew."""
+"""What `vs` and `load --vs` show and export, from made-up executions and loads."""
 
 from __future__ import annotations
 
@@ -21,12 +20,11 @@ from ringside.render.export import documents, formats
 from ringside.render.plots.charts import charts
 from ringside.render.text import paired
 from ringside.workloads.command import COMMAND
-from tests.support import TESTS
+from tests.support import golden
 from tests.support.analyses import HOSTILE, NOISE, point, scaled
 from tests.support.cases import cases
 from tests.support.executions import HERE, commands, compared, execution, targets
 
-FILE = TESTS / "golden" / "comparisons.txt"
 THREE = commands({("A", HERE): scaled(0.1), ("B", HERE): scaled(0.3), ("C", HERE): scaled(0.05)})
 
 
@@ -97,13 +95,12 @@ PAIRS = commands(
 SHOWN = {"three commands": THREE, "a command alone": ALONE, "servers": targets(), "a scan": SCAN}
 
 
-def golden() -> str:
+def made() -> str:
     return "".join(f"# {name}\n{printed(run)}" for name, run in SHOWN.items())
 
 
 def test_comparisons_read_as_they_did() -> None:
-    hint = f"read the difference; if it is meant: .venv/bin/python -m {__name__}"
-    assert golden().splitlines() == FILE.read_text(encoding="utf-8").splitlines(), hint
+    golden.check("comparisons.txt", made())
 
 
 def test_bars_are_as_long_as_their_counts() -> None:
@@ -178,7 +175,3 @@ def test_a_sweep_says_how_time_grows(power: float, start_s: float, said: str) ->
     two = commands(dict([*walls.items()][:2]))
     assert "^" not in str([*paired.verdicts(two), *paired.verdicts(few)])
     assert documents.vs_document(two, {})["growth"] == []
-
-
-if __name__ == "__main__":
-    FILE.write_text(golden(), encoding="utf-8")

@@ -1,5 +1,4 @@
-"""Sentences about comparisons: whoever changes one reads here what comes of it.
-`.venv/bin/python -m tests.render.text.test_sentences` writes them anew."""
+"""Sentences about comparisons: whoever changes one reads here what comes of it."""
 
 from __future__ import annotations
 
@@ -14,10 +13,9 @@ from ringside.render.text.answers import comparison_sentence, pair_sentence
 from ringside.render.text.changes import contender_changes, diff_answer
 from ringside.render.text.words import verdict_word
 from tests.render.text.test_changes import CHANGED, COMPARED
-from tests.support import TESTS
+from tests.support import golden
 from tests.support.analyses import CPU, HOP, MEMORY, RATE, analysis, point, scaled
 
-FILE = TESTS / "golden" / "sentences.txt"
 P = point(nodes=10)
 LOOKS: tuple[LookVerdict, ...] = ("different", "equivalent")
 # Times read as times or percentages; an interval that excludes 1 may still be chance.
@@ -62,7 +60,7 @@ def words() -> Iterator[str]:
             yield f"{unit or 'plain'}, {'less' if is_cost else 'more'} is better: {verdicts}"
 
 
-def golden() -> str:
+def made() -> str:
     made = ["# Comparisons"]
     sentences = [comparison_sentence(*each, 0.05) for each in comparisons()]
     made += [f"{each.text} ({each.kind})" for each in sentences]
@@ -77,9 +75,4 @@ def golden() -> str:
 
 
 def test_sentences_read_as_they_did() -> None:
-    hint = f"read the difference; if it is meant: .venv/bin/python -m {__name__}"
-    assert golden().splitlines() == FILE.read_text(encoding="utf-8").splitlines(), hint
-
-
-if __name__ == "__main__":
-    FILE.write_text(golden(), encoding="utf-8")
+    golden.check("sentences.txt", made())

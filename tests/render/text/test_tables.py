@@ -1,5 +1,4 @@
-"""Texts of tables, as they are, of made-up runs: whoever changes a table reads here what comes of it.
-`.venv/bin/python -m tests.render.text.test_tables` writes them anew."""
+"""Texts of tables, as they are, of made-up runs: whoever changes a table reads here what comes of it."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ from ringside.store.plans import PlannedContender
 from ringside.workloads.base import ScalingLaw, Slope
 from tests.render.text.test_changes import COMPARED, HISTORIES
 from tests.render.text.test_paired import PAIRS, SCAN, THREE
-from tests.support import TESTS
+from tests.support import golden
 from tests.support.analyses import (
     CPU,
     HOP,
@@ -48,7 +47,6 @@ from tests.support.analyses import (
 )
 from tests.support.executions import targets
 
-FILE = TESTS / "golden" / "tables.txt"
 P, Q = point(nodes=10), point(nodes=20)
 MIB = 1 << 20
 GAINS = {"half": 0.5, "none": 0.0}
@@ -305,8 +303,7 @@ def text() -> str:
 
 
 def test_tables_read_as_they_did() -> None:
-    hint = f"read the difference; if it is meant: .venv/bin/python -m {__name__}"
-    assert text().splitlines() == FILE.read_text(encoding="utf-8").splitlines(), hint
+    golden.check("tables.txt", text())
 
 
 def test_a_run_that_was_interrupted_has_no_verdicts() -> None:
@@ -329,7 +326,3 @@ def test_two_runs() -> None:
     text = markdown.render_diff(COMPARED[2])
     assert "| no verdict possible | 200 ns " in text
     assert "**Warning:** Too few reference computations show" in text
-
-
-if __name__ == "__main__":
-    FILE.write_text(text(), encoding="utf-8")
