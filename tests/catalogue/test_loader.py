@@ -252,8 +252,9 @@ def test_unknown_names_come_with_the_nearest() -> None:
         catalogue.experiment("showdwon")
     with pytest.raises(UsageError, match="there is no source of published figures `2006`"):
         catalogue.published("2006")
-    with pytest.raises(UsageError, match="has no runtime or variant `nope`; it has: go"):
-        catalogue.contender("go@nope")
+    for name in ("nope", ""):
+        with pytest.raises(UsageError, match=f"has no runtime or variant `{name}`; it has: go"):
+            catalogue.contender(f"go@{name}")
     with pytest.raises(UsageError, match="there is no experiment file"):
         catalogue.experiment("./none.toml")
 

@@ -207,6 +207,9 @@ def test_revisions_are_built_and_compared_apart_and_nothing_is_left(
         ended = in_process(*words, *wrong, status=2)
         assert why in ended.stderr
         assert ("| oops" in ended.stderr) == (wrong[0] == "--build")
+    monkeypatch.chdir("sub")
+    why = "--rev main: it has no folder sub/: start in one that each has"
+    assert why in in_process(*words, "./prog", status=2).stderr
     nothing_is_left()
 
 

@@ -67,13 +67,15 @@ class Catalogue:
 
     def contender(self, name: str) -> Contender:
         """The contender `name`, `name@runtime` or `name@variant`. Raises UsageError for an unknown one."""
-        folder, _, runtime = name.partition("@")
+        folder, at, runtime = name.partition("@")
         contenders = {contender.name: contender for contender in self.runtimes(folder)}
-        if runtime and name not in contenders:
+        if not at:
+            return next(iter(contenders.values()))
+        if name not in contenders:
             raise UsageError(
                 f"contender `{folder}` has no runtime or variant `{runtime}`; it has: {', '.join(contenders)}"
             )
-        return contenders[name] if runtime else next(iter(contenders.values()))
+        return contenders[name]
 
     def runtimes(self, folder: str) -> list[Contender]:
         """A folder's contender on each runtime, then its variants. Raises UsageError for an unknown one."""

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import pairwise
 
 from ringside.conformance.common import check_arguments, check_evidence, in_time, side_by_side
-from ringside.conformance.subject import PATIENCE_S, Subject, lines_until, results_of
+from ringside.conformance.subject import Subject, end_of, lines_until, results_of
 from ringside.model.design import Level, Point
 from ringside.model.results import Outcome
 from ringside.workloads.base import HOLD, REPEATS
@@ -103,10 +103,9 @@ def _holds(subject: Subject) -> bool:
         elif phase and f"::phase name={phase}" not in shown:
             subject.report("flush", f"::phase name={phase} before ::await", shown, line)
         else:
-            stdout, stderr = process.communicate(b"\n", timeout=PATIENCE_S)
-            if not results_of(stdout):
-                came = f"no ::result {stderr.decode(errors='replace')}"
-                subject.report("hold", "::result after a line on stdin", came, line)
+            done = end_of(process, b"\n")
+            if not results_of(done.stdout):
+                subject.report("hold", "::result after a line on stdin", f"no ::result; {done}", line)
     return not subject.findings
 
 

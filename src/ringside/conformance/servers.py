@@ -21,6 +21,7 @@ from ringside.conformance.subject import (
     Subject,
     alive_in_session,
     by_hand,
+    end_of,
     lines_until,
     listeners,
 )
@@ -168,8 +169,8 @@ def _starts(subject: Subject, kind: Kind) -> bool:
             if ports and not at_end:
                 subject.report("flush", "::ready port=P", "nothing on stdout, though it listens", line)
             else:
-                wrote = process.communicate()[1].decode(errors="replace") or "it ended" if at_end else last
-                subject.report("ready", "::ready port=P", wrote or "nothing on stdout", line)
+                came = end_of(process) if at_end else last or "nothing on stdout"
+                subject.report("ready", "::ready port=P", came, line)
         elif not ready:
             rule = "ready" if last.startswith("::ready") else "lines"
             subject.report(rule, "::ready port=P", last, line)

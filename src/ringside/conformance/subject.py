@@ -174,13 +174,7 @@ class Subject:
     def run(self, *arguments: str) -> Done:
         """The program to its end, with an stdin that is at its end; killed where that takes too long."""
         with self.started(*arguments) as process:
-            try:
-                stdout, stderr = process.communicate(timeout=PATIENCE_S)
-                return Done(process.returncode, stdout, stderr)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                stdout, stderr = process.communicate()
-                return Done(None, stdout, stderr)
+            return end_of(process)
 
     # --- by the probe ------------------------------------------------------------------------------
 
@@ -230,6 +224,16 @@ class Subject:
         lasting = {name: value for name, value in request.env.items() if name != "TMPDIR"}
         line = trials.plain_command(msgspec.structs.replace(request, env=lasting))
         return trials.validated(trial, self.workload, seed), line
+
+
+def end_of(process: subprocess.Popen[bytes], input: bytes = b"") -> Done:
+    """How a program ends that gets this, and then nothing more, on its stdin."""
+    try:
+        stdout, stderr = process.communicate(input, PATIENCE_S)
+    except subprocess.TimeoutExpired as late:
+        # It still runs, or a process that it left behind keeps its pipes open.
+        return Done(process.poll(), late.stdout or b"", late.stderr or b"")
+    return Done(process.returncode, stdout, stderr)
 
 
 def results_of(stdout: bytes) -> list[dict[str, str]]:

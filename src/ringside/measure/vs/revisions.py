@@ -48,11 +48,14 @@ def worktrees(
             revisions = []
             for tree, (name, commit) in zip(trees, commits.items(), strict=True):
                 _git("-c", "core.hooksPath=/dev/null", "worktree", "add", "--detach", str(tree), commit)
-                revisions.append(Revision(name, commit[:9], tree / prefix))
+                folder = tree / prefix
+                if not folder.is_dir():
+                    raise UsageError(f"--rev {name}: it has no folder {prefix}: start in one that each has")
+                revisions.append(Revision(name, commit[:9], folder))
                 if build:
                     say(f"building {name} ({commit[:9]})")
                     try:
-                        run_build(("sh", "-c", build), revisions[-1].folder, timeout_s=_BUILD_S)
+                        run_build(("sh", "-c", build), folder, timeout_s=_BUILD_S)
                     except BuildError as error:
                         raise BuildError(f"{one_line(name, 60)} {error}", error.log) from error
             yield revisions
