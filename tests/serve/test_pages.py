@@ -164,7 +164,7 @@ def test_a_history_is_of_runs_that_have_ended_and_can_be_read(tmp_path: Path) ->
     with contextlib.closing(sqlite3.connect(path)) as database:
         database.execute("UPDATE run SET plan = '{}' WHERE id = ?", (broken.id,))
         database.commit()
-    with serving(path) as served, store.hold(live):
+    with serving(path) as served, store.hold(live.id):
         body = served.page(f"/history/{SMALL.name}")
         # A plan that cannot be read spoils only its own page.
         assert all(run.id in served.page("/") for run in (whole, broken, live))
@@ -206,7 +206,7 @@ def test_watchers_share_one_analysis_and_see_the_end(where: str) -> None:
     whole = make_run(store, SMALL)
     trials = store.trials(whole)
     run = store.begin_run("live", 1, whole.plan, whole.host, {})
-    with store.hold(run), serving(where) as client, contextlib.ExitStack() as stack:
+    with store.hold(run.id), serving(where) as client, contextlib.ExitStack() as stack:
         assert "left</strong>" not in client.page("/")
         assert "No trial of this run has ended yet" in client.page(f"/runs/{run.id}")
         watchers = [stack.enter_context(client.events(run.id)) for _ in range(3)]

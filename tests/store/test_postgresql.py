@@ -104,19 +104,19 @@ def test_a_lock_that_a_lost_server_cannot_answer_is_one_line(postgresql: Server,
             assert "\n" not in str(caught.value)
             with pytest.raises(StoreError):
                 store.state(run.id, None)
-            with pytest.raises(StoreError), store.hold(run):
+            with pytest.raises(StoreError), store.hold(run.id):
                 raise AssertionError("nothing holds it")
         finally:
             postgresql.start()
         assert not store.is_held(run.id)
-    with store.hold(run):
+    with store.hold(run.id):
         assert store.is_held(run.id)
 
 
 def test_a_server_that_starts_again_between_two_trials_costs_none(postgresql: Server, url: str) -> None:
     store, other = Store(url), Store(url)
     run = begin(store)
-    with store.hold(run):
+    with store.hold(run.id):
         store.add_trial(run, trial(1))
         postgresql.stop()
         postgresql.start()
@@ -131,12 +131,12 @@ def test_a_server_that_starts_again_between_two_trials_costs_none(postgresql: Se
 def test_a_lock_that_another_process_took_meanwhile_ends_the_run(postgresql: Server, url: str) -> None:
     store = Store(url)
     run = begin(store)
-    with store.hold(run):
+    with store.hold(run.id):
         store.add_trial(run, trial(1))
         postgresql.stop()
         postgresql.start()
         other = Store(url)
-        with other.hold(run):
+        with other.hold(run.id):
             for _ in range(2):
                 with pytest.raises(StoreError, match="was lost, and another process has it"):
                     store.add_trial(run, trial(2))

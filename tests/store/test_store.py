@@ -165,7 +165,7 @@ import sys
 from tests.support.stores import Store, begin, trial
 store = Store(sys.argv[1])
 run = begin(store)
-with store.hold(run):
+with store.hold(run.id):
     for block in range(1, 31):
         store.add_trial(run, trial(block))
 store.end_run(run)
@@ -269,7 +269,7 @@ def test_a_lock_that_cannot_be_made_is_named(store: Store, monkeypatch: pytest.M
     run = begin(store)
     monkeypatch.setattr("fcntl.flock", Mock(side_effect=OSError(errno.ENOLCK, "No locks available")))
     expected = rf"the lock \S+{run.id}\.lock cannot be made: No locks available"
-    with pytest.raises(StoreError, match=expected), store.hold(run):
+    with pytest.raises(StoreError, match=expected), store.hold(run.id):
         pass
 
 
@@ -320,10 +320,10 @@ def test_a_second_process_cannot_add_to_a_run(where: str) -> None:
         assert store.is_held(run.id)
         assert not store.is_held(other.id)
         busy = f"run {run.id} is in progress in another process"
-        with pytest.raises(UsageError, match=busy), store.hold(run):
+        with pytest.raises(UsageError, match=busy), store.hold(run.id):
             pass
         assert store.is_held(run.id)
-        with store.hold(other):
+        with store.hold(other.id):
             assert store.is_held(other.id)
         assert not store.is_held(other.id)
 
@@ -345,7 +345,7 @@ def test_a_run_is_free_once_its_process_has_ended_or_was_killed(where: str, tmp_
         while store.is_held(run.id) and time.monotonic() < until:
             time.sleep(0.01)
         assert not store.is_held(run.id)
-        with store.hold(run):
+        with store.hold(run.id):
             pass
 
 
@@ -354,7 +354,7 @@ def test_a_store_that_is_removed_meanwhile_loses_nothing(tmp_path: Path, whole_f
     path = tmp_path / "deep" / "s.sqlite"
     store = Store(path)
     run = store.begin_run("e", 1, {}, {}, {"h": "text"})
-    with store.hold(run):
+    with store.hold(run.id):
         store.add_trial(run, trial(1))
         for file in path.parent.iterdir():
             file.unlink()
@@ -363,7 +363,7 @@ def test_a_store_that_is_removed_meanwhile_loses_nothing(tmp_path: Path, whole_f
         store.add_trial(run, trial(2))
         again = Store(path, create=False)
         # The lock was removed as well.
-        with pytest.raises(UsageError, match="in progress in another process"), again.hold(run):
+        with pytest.raises(UsageError, match="in progress in another process"), again.hold(run.id):
             pass
         store.add_trial(run, trial(3))
         store.end_run(run)
@@ -376,10 +376,10 @@ def test_a_store_that_is_removed_meanwhile_loses_nothing(tmp_path: Path, whole_f
 def test_a_lock_that_another_process_took_meanwhile_ends_the_run(tmp_path: Path) -> None:
     store, other = Store(tmp_path / "s.sqlite"), Store(tmp_path / "s.sqlite")
     run = begin(store)
-    with store.hold(run):
+    with store.hold(run.id):
         store.add_trial(run, trial(1))
         next(tmp_path.glob("*.lock")).unlink()
-        with other.hold(run):
+        with other.hold(run.id):
             for block in (2, 3):
                 with pytest.raises(StoreError, match="was lost, and another process has it"):
                     store.add_trial(run, trial(block))
@@ -393,7 +393,7 @@ def test_a_store_that_is_replaced_meanwhile_loses_nothing_either(tmp_path: Path)
     store = Store(path)
     run = begin(store)
     store.add_trial(run, trial(1))
-    with store.hold(run):
+    with store.hold(run.id):
         for file in tmp_path.glob("s.sqlite*"):
             file.unlink()
         new = Store(path)

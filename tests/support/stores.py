@@ -77,7 +77,7 @@ def holding(where: str, run: Run) -> Iterator[subprocess.Popen[str]]:
 import sys
 from ringside.store import Store
 store = Store(sys.argv[1])
-with store.hold(store.run(sys.argv[2])):
+with store.hold(store.run(sys.argv[2]).id):
     print("held", flush=True)
     sys.stdin.read()
 """

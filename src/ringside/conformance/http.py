@@ -125,7 +125,7 @@ def check_paths(subject: Subject, server: Server) -> None:
     """Each of the workload's methods and targets gets its status."""
     checks = subject.workload.checks
     for method, target, status, body in checks.paths[: 4 if subject.quick else None]:
-        line = subject.served_by_hand(checks.arguments.split(), curl(target, method))
+        line = subject.served_by_hand(curl(target, method))
         with subject.expects("http-paths", f"{status} for {method} {target}", line):
             with server.connect() as connection:
                 came = Client(connection).get(target, method, body).status

@@ -31,7 +31,7 @@ def checks_of(workload: Workload) -> Kind | RuleTests:
     if not workload.is_service:
         return ()
     # A server that accepts connections and answers the loads of its trials.
-    return Kind(workload, lambda connection: None, nonsense=(b"", b"\0\xff" * 40), request=b"")
+    return Kind(lambda connection: None, nonsense=(b"", b"\0\xff" * 40), request=b"")
 
 
 def check(ready: Ready, name: str, executor: Executor, *, quick: bool) -> dict[str, Any]:

@@ -27,8 +27,6 @@ from ringside.conformance.subject import (
 )
 from ringside.errors import UsageError
 from ringside.measure.runs.trials import free_port
-from ringside.model.design import Point
-from ringside.workloads.base import Workload
 from ringside.workloads.phases import below
 
 # Run as a module, it connects that many clients at once.
@@ -77,7 +75,6 @@ class Server:
 class Kind:
     """How a workload's servers are tested, besides its `checks`."""
 
-    workload: Workload
     # Raises OSError or ValueError where the server does not answer as it should.
     answers: Callable[[socket.socket], None]
     # What a client may send that is no request, and what is one.
@@ -85,18 +82,6 @@ class Kind:
     request: bytes
     checks: Sequence[Callable[[Subject, Server], None]] = ()
     further: Sequence[Callable[[Subject], None]] = ()
-
-    def asked_by_hand(self, subject: Subject, before: str = "") -> str:
-        """A line for a shell that starts the server, and asks it."""
-        return subject.served_by_hand(self.arguments, before + self.workload.checks.ask)
-
-    @property
-    def arguments(self) -> tuple[str, ...]:
-        if self.workload.checks.arguments:
-            return tuple(self.workload.checks.arguments.split())
-        factors = {factor.name: factor.default for factor in self.workload.factors}
-        words = {**factors, **self.workload.arguments(Point(tuple(factors.items())))}
-        return tuple(f"{key}={value}" for key, value in words.items())
 
 
 def check_server(subject: Subject, kind: Kind) -> None:
@@ -112,11 +97,11 @@ def check_server(subject: Subject, kind: Kind) -> None:
     if not _starts(subject, kind):
         return
     checks = subject.workload.checks
-    check_arguments(subject, kind.arguments, checks.required, checks.bad or _BAD_PORTS)
-    _arguments(subject, kind)
-    _stdin_end(subject, kind)
+    check_arguments(subject, subject.served, checks.required, checks.bad or _BAD_PORTS)
+    _arguments(subject)
+    _stdin_end(subject)
     before = len(subject.findings)
-    with running(subject, *kind.arguments) as server:
+    with running(subject, *subject.served) as server:
         for check in kind.checks:
             check(subject, server)
             if server.process.poll() is not None:
@@ -158,8 +143,8 @@ def running(subject: Subject, *arguments: str) -> Iterator[Server]:
 
 
 def _starts(subject: Subject, kind: Kind) -> bool:
-    line = subject.by_hand(*kind.arguments)
-    with subject.started(*kind.arguments) as process:
+    line = subject.by_hand(*subject.served)
+    with subject.started(*subject.served) as process:
         lines, at_end = lines_until(process, b"::", PATIENCE_S if subject.quick else _READY_S)
         last = lines[-1].decode(errors="replace") if lines else ""
         ports = listeners(alive_in_session(process.pid))
@@ -179,7 +164,7 @@ def _starts(subject: Subject, kind: Kind) -> bool:
         elif ports[port] != _LOOPBACK:
             subject.report("loopback", _LOOPBACK, f"listens on {ports[port]}", line)
         if not subject.findings:
-            with subject.expects("evidence", "an answer", kind.asked_by_hand(subject)):
+            with subject.expects("evidence", "an answer", subject.asked_by_hand()):
                 _asks(Server(process, port), kind)
     return not subject.broken - {"loopback"}
 
@@ -190,14 +175,14 @@ def _asks(server: Server, kind: Kind) -> None:
         kind.answers(connection)
 
 
-def _arguments(subject: Subject, kind: Kind) -> None:
+def _arguments(subject: Subject) -> None:
     """Keys that it does not know, the port and the address that it is given."""
     port = free_port()
     uses = {"args-unknown": ["colour=red", "x-y.z=1=2"], "port": [f"port={port}"]}
     if subject.ready.contender.workloads[subject.workload.name].host:
         uses["host"] = [f"host={_OTHER_HOST}"]
     for rule, words in uses.items():
-        arguments = [*without(kind.arguments, *words), *words]
+        arguments = [*without(subject.served, *words), *words]
         line = subject.by_hand(*arguments)
         with subject.expects(rule, f"::ready with {words[0]}", line), running(subject, *arguments) as server:
             address = listeners(alive_in_session(server.process.pid)).get(server.port)
@@ -207,14 +192,14 @@ def _arguments(subject: Subject, kind: Kind) -> None:
                 raise ValueError(f"listens on {address}")
 
 
-def _stdin_end(subject: Subject, kind: Kind) -> None:
+def _stdin_end(subject: Subject) -> None:
     def attempt() -> None:
-        with running(subject, *kind.arguments) as server:
+        with running(subject, *subject.served) as server:
             assert server.process.stdin is not None
             server.process.stdin.close()
             _ends(server)
 
-    line = subject.by_hand(*kind.arguments, before="sleep 3 | ")
+    line = subject.by_hand(*subject.served, before="sleep 3 | ")
     with subject.expects("stdin-end", "status 0 within 2 s of the end of stdin", line):
         in_time(attempt)
 
@@ -235,14 +220,14 @@ def _ends(server: Server) -> None:
 
 def _nonsense(subject: Subject, kind: Kind) -> None:
     """It survives clients that misbehave, and says nothing of them."""
-    with running(subject, *kind.arguments) as server:
-        if kind.workload.checks.unread_bytes and not subject.quick:
+    with running(subject, *subject.served) as server:
+        if subject.workload.checks.unread_bytes and not subject.quick:
             _never_reads(subject, kind, server)
         for sent in kind.nonsense[: 4 if subject.quick else None]:
             for reset in (False, True):
                 _misbehave(server, sent, reset=reset)
             shown = repr(sent[:40])[2:-1]
-            line = kind.asked_by_hand(subject, f"printf '{shown}' | nc -q1 127.0.0.1 {PORT}; ")
+            line = subject.asked_by_hand(f"printf '{shown}' | nc -q1 127.0.0.1 {PORT}; ")
             expected = f"an answer to others after a client sent {shown} and went away"
             with subject.expects("survives", expected, line):
                 in_time(lambda: _asks(server, kind))
@@ -253,33 +238,33 @@ def _nonsense(subject: Subject, kind: Kind) -> None:
             server.process.wait(_PATIENT_END_S)
             output, errors = server.process.communicate(timeout=_PATIENT_END_S)
             if wrote := output + errors:
-                line = kind.asked_by_hand(subject)
+                line = subject.asked_by_hand()
                 subject.report("quiet", "no output", wrote.decode(errors="replace"), line)
 
 
 def _never_reads(subject: Subject, kind: Kind, server: Server) -> None:
     """A client that sends requests and reads no answer."""
     expected = "an answer beside a client that never reads"
-    with subject.expects("survives", expected, kind.asked_by_hand(subject)):
+    with subject.expects("survives", expected, subject.asked_by_hand()):
         with server.connect() as connection:
             connection.setblocking(False)
             sent, give_up_s = 0, time.monotonic() + _UNREAD_S
             many = kind.request * (1 + 20_000 // len(kind.request))
             with suppress(ConnectionError):
                 # A server may stop reading.
-                while sent < kind.workload.checks.unread_bytes and time.monotonic() < give_up_s:
+                while sent < subject.workload.checks.unread_bytes and time.monotonic() < give_up_s:
                     if not select.select([], [connection], [], 0.5)[1]:
                         break
                     sent += connection.send(many)
-            if _most(subject, kind) > 1:
+            if _most(subject) > 1:
                 in_time(lambda: _asks(server, kind))
         in_time(lambda: _asks(server, kind))
 
 
-def _most(subject: Subject, kind: Kind) -> int:
+def _most(subject: Subject) -> int:
     """How many connections at one time the manifest allows."""
     entry = subject.ready.contender.workloads[subject.workload.name]
-    return entry.most.get(kind.workload.checks.factor, _CONNECTIONS)
+    return entry.most.get(subject.workload.checks.factor, _CONNECTIONS)
 
 
 def _misbehave(server: Server, sent: bytes, *, reset: bool) -> None:
@@ -297,7 +282,7 @@ def _sigterm(subject: Subject, kind: Kind) -> None:
     left: list[int] = []
 
     def attempt() -> None:
-        with running(subject, *kind.arguments) as server, ExitStack() as stack:
+        with running(subject, *subject.served) as server, ExitStack() as stack:
             for _ in range(_OPEN_AT_END):
                 connection = stack.enter_context(server.connect())
                 connection.sendall(kind.request)
@@ -309,7 +294,7 @@ def _sigterm(subject: Subject, kind: Kind) -> None:
                 time.sleep(0.02)
             left[:] = alive
 
-    line = subject.by_hand(*kind.arguments)
+    line = subject.by_hand(*subject.served)
     told = line.replace(" && ", " && timeout --preserve-status 3 ", 1)
     with subject.expects("sigterm", "status 0 within 2 s of SIGTERM", f"{told}; echo $?"):
         in_time(attempt)
@@ -319,7 +304,7 @@ def _sigterm(subject: Subject, kind: Kind) -> None:
 
 def _connections(subject: Subject, kind: Kind) -> None:
     """That many simultaneous clients each get an answer."""
-    most = min(_most(subject, kind), _QUICK_CONNECTIONS if subject.quick else _CONNECTIONS)
+    most = min(_most(subject), _QUICK_CONNECTIONS if subject.quick else _CONNECTIONS)
     if most < 2:
         _one_at_a_time(subject, kind)
         return
@@ -327,20 +312,20 @@ def _connections(subject: Subject, kind: Kind) -> None:
     most = min(most, hard - _OTHER_FILES)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     try:
-        with running(subject, *kind.arguments) as server:
+        with running(subject, *subject.served) as server:
             count = answered(kind, server.port, most)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     if count < most:
         client = by_hand(_BY_HAND, str(most), subject.workload.name, str(PORT))
-        line = subject.served_by_hand(kind.arguments, client)
+        line = subject.served_by_hand(client)
         subject.report("connections", f"{most} simultaneous clients get an answer", f"{count} did", line)
 
 
 def _one_at_a_time(subject: Subject, kind: Kind) -> None:
     """The others wait until the first leaves, and each is then answered."""
     count = 0
-    with running(subject, *kind.arguments) as server, ExitStack() as stack, suppress(OSError, ValueError):
+    with running(subject, *subject.served) as server, ExitStack() as stack, suppress(OSError, ValueError):
         with server.connect() as first:
             kind.answers(first)
             waiting = [stack.enter_context(server.connect()) for _ in range(_WAITING)]
@@ -350,7 +335,7 @@ def _one_at_a_time(subject: Subject, kind: Kind) -> None:
             connection.close()
             count += 1
     if count < _WAITING:
-        line = kind.asked_by_hand(subject)
+        line = subject.asked_by_hand()
         subject.report("connections", f"{_WAITING} clients wait, and get an answer", f"{count} did", line)
 
 

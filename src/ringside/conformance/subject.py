@@ -147,11 +147,25 @@ class Subject:
         cwd = shlex.quote(str(self.ready.contender.folder))
         return f"cd {cwd} && {before}{shlex.join(self.argv(*arguments))}"
 
-    def served_by_hand(self, arguments: Sequence[str], client: str) -> str:
-        """A line for a shell that starts the server, and a client of it."""
-        words = [f"port={PORT}" if word == "port=0" else word for word in arguments]
+    @property
+    def served(self) -> list[str]:
+        """The arguments with which a server is tested."""
+        if words := self.workload.checks.arguments:
+            return words.split()
+        point = self.point()
+        return [
+            f"{key}={value}" for key, value in {**point.as_dict(), **self.workload.arguments(point)}.items()
+        ]
+
+    def served_by_hand(self, client: str, arguments: Sequence[str] | None = None) -> str:
+        """A line for a shell that starts the server, with these arguments or the usual ones, and a client."""
+        words = [f"port={PORT}" if word == "port=0" else word for word in arguments or self.served]
         # In the background its stdin would be at its end, which ends it.
         return f"{self.by_hand(*words, before='sleep 9 | ')} & sleep 2; {client}"
+
+    def asked_by_hand(self, before: str = "") -> str:
+        """A line for a shell that starts the server, and asks it after another client."""
+        return self.served_by_hand(before + self.workload.checks.ask)
 
     @contextmanager
     def started(self, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:

@@ -279,10 +279,9 @@ class Store(Database):
             raise StoreError(f"{self.where} does not hold the tables of runs") from error
 
     @contextmanager
-    def hold(self, run: Run | str) -> Iterator[None]:
-        """Keep others from adding to a run, or to the suite of that id. Raises UsageError where another
+    def hold(self, run_id: str) -> Iterator[None]:
+        """Keep others from adding to the run, or to the suite, of that id. Raises UsageError where another
         process already does, StoreError where the database fails."""
-        run_id = run if isinstance(run, str) else run.id
         try:
             if lock := self._lock(run_id):
                 with self.transaction():

@@ -395,7 +395,7 @@ def test_a_run_without_figures(
 
 def test_a_run_in_progress_is_interim_and_not_interrupted(store: Store, without_vega: None) -> None:
     run = make_run(store, SMALL, blocks=2, ended=False)
-    with store.hold(run):
+    with store.hold(run.id):
         text = Reader(html(store, run)).text()
     assert "Interim. This run has not ended." in text
     assert "interrupted" not in text

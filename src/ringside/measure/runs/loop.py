@@ -267,7 +267,7 @@ class RunLoop(ABC):
         Raises UsageError where another process works on this run, ProbeError when the probe failed twice in a
         row, and with a harmless program too, ClusterError where no machine of a cluster is left;
         KeyboardInterrupt passes through. In each case all finished trials are in the store."""
-        with self.store.hold(self.run):
+        with self.store.hold(self.run.id):
             done = self._begin()
             # If the deadline comes during the warm-ups, the blocks that the store has are still judged.
             with suppress(DeadlineError):

@@ -26,7 +26,7 @@ from ringside.conformance.servers import Kind, Server, computes_again, reset_at_
 from ringside.conformance.subject import PORT, Subject, by_hand
 from ringside.files import tables_beside
 from ringside.measure.runs.trials import free_port
-from ringside.workloads.fanout.workload import FANOUT, sums_ns
+from ringside.workloads.fanout.workload import sums_ns
 
 _MODULE = "ringside.workloads.fanout.check"
 _SUM = 45  # of the integers below 10
@@ -175,9 +175,6 @@ def play(ways: Sequence[str]) -> None:
             time.sleep(0.02)
 
 
-_SUMMING = FANOUT.checks.arguments.split()
-
-
 def _sums(connection: socket.socket) -> None:
     reply = Client(connection).get()
     if reply.status != 200 or reply.body != f"{_SUM}\n" * 3:
@@ -186,7 +183,7 @@ def _sums(connection: socket.socket) -> None:
 
 def _summing(subject: Subject, server: Server) -> None:
     """kind=cpu on one connection: a request, one in pieces, three together, and one that asks for the end."""
-    line, right = subject.served_by_hand(_SUMMING, curl("/")), f"{_SUM}\n" * 3
+    line, right = subject.served_by_hand(curl("/")), f"{_SUM}\n" * 3
     expected = f"200, text/plain, chunked, `{_SUM}\\n` three times"
     with subject.expects("fanout-body", expected, line), server.connect() as connection:
         client = Client(connection)
@@ -195,7 +192,7 @@ def _summing(subject: Subject, server: Server) -> None:
         chunked = "chunked" in reply.headers.get("transfer-encoding", "")
         if reply.status != 200 or not plain or not chunked or reply.body != right:
             raise ValueError(reply)
-        line = subject.served_by_hand(_SUMMING, f"{curl('/')} http://127.0.0.1:{PORT}/")
+        line = subject.served_by_hand(f"{curl('/')} http://127.0.0.1:{PORT}/")
         expected = "answers to further requests on a connection, which arrive in pieces and together"
         with subject.expects("fanout-keep-alive", expected, line):
             replies = [client.get()]
@@ -248,7 +245,7 @@ def _calling(upstreams: Sequence[str], *more: str) -> list[str]:
 def _called_by_hand(subject: Subject, upstreams: Sequence[str], *more: str, client: str = "") -> str:
     """A line for a shell: the upstreams, the gateway that calls them, and a client of it."""
     urls = [f"http://127.0.0.1:{PORT + 1 + place}/" for place in range(len(upstreams))]
-    served = subject.served_by_hand(_calling(urls, *more), client or curl("/"))
+    served = subject.served_by_hand(client or curl("/"), _calling(urls, *more))
     return f"{by_hand(_MODULE, *upstreams)} & sleep 1; {served}"
 
 
@@ -299,7 +296,7 @@ def _work(subject: Subject) -> None:
 
     for work in (10**6, 10**7, 10**8, 10**9):
         arguments = ("port=0", "kind=cpu", "cores=1", f"work={work}")
-        line = subject.served_by_hand(arguments, f"time {curl('/')}")
+        line = subject.served_by_hand(f"time {curl('/')}", arguments)
         expected, least_ns = f"three sums below {work:,}", sums_ns(work, 1)
         if not computes_again(subject, "fanout-work", expected, line, partial(twice_ns, arguments), least_ns):
             return
@@ -410,7 +407,6 @@ def _crowd(subject: Subject, kind: str) -> None:
 
 
 CHECKS = Kind(
-    FANOUT,
     _sums,
     nonsense=NONSENSE,
     request=b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",

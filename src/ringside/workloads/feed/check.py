@@ -16,11 +16,9 @@ from ringside.conformance.common import in_time
 from ringside.conformance.http import GRAIN_S, NONSENSE, Client, check_paths, curl
 from ringside.conformance.servers import Kind, Server, reset_at_close, running
 from ringside.conformance.subject import PATIENCE_S, PORT, Subject, alive_in_session, by_hand
-from ringside.workloads.feed.workload import FEED
 
 _MODULE = "ringside.workloads.feed.check"
 _INTERVAL_S = 0.1
-_FEEDING = FEED.checks.arguments.split()
 _REQUEST = b"GET /test/5 HTTP/1.1\r\nHost: x\r\n\r\n"
 _FAST = ("port=0", "cores=1", "interval_ms=1")
 # More than the kernel keeps for a connection whose client has small buffers: some 600 chunks, 3,000 with BBR.
@@ -45,7 +43,7 @@ def _feed(number: str, chunks: int) -> list[bytes]:
 def _messages(subject: Subject, server: Server) -> None:
     """The first messages of feeds with ids of all lengths."""
     for number in ("7", "0", "00", "12345678901234567890"):
-        line = subject.served_by_hand(_FEEDING, curl(f"/test/{number}"))
+        line = subject.served_by_hand(curl(f"/test/{number}"))
         expected, early = _feed(number, 4), ""
         with subject.expects("feed-messages", f"200, text/plain, {expected}, each as one chunk", line):
             with server.connect() as connection:
@@ -69,7 +67,7 @@ def _messages(subject: Subject, server: Server) -> None:
 
 def _released(subject: Subject, server: Server) -> None:
     """Descriptors of the server before, with and after sixty feeds; half of them are reset."""
-    line = subject.served_by_hand(_FEEDING, curl("/test/5"))
+    line = subject.served_by_hand(curl("/test/5"))
     before = held = 0
     with subject.expects("feed-released", "sixty feeds at one time", line):
         with server.connect() as connection:
@@ -103,11 +101,11 @@ def _descriptors(server: Server) -> int:
 
 def _full(subject: Subject) -> None:
     """Twenty feeds, when a crowd takes the last descriptors, and a further one when the crowd has gone."""
-    line = subject.served_by_hand(_FEEDING, curl("/test/5"))
+    line = subject.served_by_hand(curl("/test/5"))
     expected = "five chunks for each of twenty feeds, and another feed when there is room again"
     with (
         subject.expects("feed-full", expected, line),
-        running(subject, *_FEEDING) as server,
+        running(subject, *subject.served) as server,
         ExitStack() as stack,
     ):
         most = _descriptors(server) + 40
@@ -135,7 +133,7 @@ def _full(subject: Subject) -> None:
 
 def _slow_reader(subject: Subject) -> None:
     """A client reads nothing while another goes on; then the first gets all of its messages."""
-    line = subject.served_by_hand(_FAST, by_hand(_MODULE, str(PORT)))
+    line = subject.served_by_hand(by_hand(_MODULE, str(PORT)), _FAST)
     expected = f"{_CHUNKS} chunks for another client meanwhile, and then for the one that did not read"
     with subject.expects("feed-slow", expected, line), running(subject, *_FAST) as server:
         read_slowly(server.port)
@@ -162,7 +160,6 @@ def read_slowly(port: int) -> None:
 
 
 CHECKS = Kind(
-    FEED,
     _welcome,
     nonsense=NONSENSE,
     request=_REQUEST,

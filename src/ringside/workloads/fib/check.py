@@ -9,9 +9,8 @@ from functools import partial
 
 from ringside.conformance.servers import Kind, Server, computes_again
 from ringside.conformance.subject import PORT, Subject
-from ringside.workloads.fib.workload import FIB, fibonacci, recursion_ns
+from ringside.workloads.fib.workload import fibonacci, recursion_ns
 
-_ARGUMENTS = FIB.checks.arguments.split()
 _NO_REQUESTS = (
     *(b"0", b"91", b"", b"abc", b"+5", b"-1", b" 5", b"5 ", b"5\r", b"5x", b"1.5", b"0x10", b"1_0", b"100"),
     *(b"1e1", b"5\0", b"\xff\xfe", b"%d" % (2**32 + 5), b"%d" % (2**64 + 5), b"9" * 99, b"x" * 99),
@@ -47,7 +46,7 @@ def _errors(subject: Subject, server: Server) -> None:
     """Each line that is no request gets its error, and then a request its answer."""
     for request in _NO_REQUESTS[: 8 if subject.quick else None]:
         sent = repr(request)[2:-1]
-        line = subject.served_by_hand(_ARGUMENTS, _nc(f"{sent}\\n0010\\n"))
+        line = subject.served_by_hand(_nc(f"{sent}\\n0010\\n"))
         with subject.expects("fib-errors", f"one line `error: …` for `{sent}`, then 55 for 0010", line):
             with server.connect() as connection:
                 answer = _ask(connection, request + b"\n")
@@ -59,7 +58,7 @@ def _errors(subject: Subject, server: Server) -> None:
 
 
 def _long_line(subject: Subject, server: Server) -> None:
-    line = subject.served_by_hand(_ARGUMENTS, _nc("1" * 100))
+    line = subject.served_by_hand(_nc("1" * 100))
     expected = "one line `error: …` for 100 bytes without a newline, then the end"
     with subject.expects("fib-long-line", expected, line):
         with server.connect() as connection:
@@ -93,7 +92,7 @@ def _end(connection: socket.socket) -> bytes:
 def _stream(subject: Subject, server: Server) -> None:
     """Together, in pieces, and with the end of the client's side behind them."""
     line = subject.served_by_hand(
-        _ARGUMENTS, f"(printf '1'; sleep 1; printf '0\\n0\\n20\\n1\\n1\\n7') | nc -q1 127.0.0.1 {PORT}"
+        f"(printf '1'; sleep 1; printf '0\\n0\\n20\\n1\\n1\\n7') | nc -q1 127.0.0.1 {PORT}"
     )
     asked = [10, 0, 20, *range(1, 23), *(n % 15 for n in range(600))]
     sent = b"".join(b"%d\n" % n for n in asked)
@@ -134,14 +133,13 @@ def _work(subject: Subject, server: Server) -> None:
             return time.monotonic_ns() - begun_ns
 
     for n in range(25, 50, 5):
-        line = subject.served_by_hand(_ARGUMENTS, _nc(f"{n}\\n{n}\\n"))
+        line = subject.served_by_hand(_nc(f"{n}\\n{n}\\n"))
         expected, attempt = f"fib({n}) by recursion again", partial(twice_ns, b"%d\n" % n)
         if not computes_again(subject, "fib-work", expected, line, attempt, recursion_ns(n)):
             return
 
 
 CHECKS = Kind(
-    FIB,
     _answers,
     nonsense=(b"20\n" * 300, b"1", b"1" * 300, b"\0\xff" * 40, b"", b"GET / HTTP/1.1\r\n\r\n"),
     request=b"10\n",
