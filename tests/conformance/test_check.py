@@ -17,7 +17,7 @@ from ringside.conformance.subject import RULES as SHARED
 from ringside.workloads import WORKLOADS
 from tests.support import ROOT
 from tests.support.cases import cases
-from tests.support.command_line import RINGSIDE, captured, in_process, ringside
+from tests.support.command_line import RINGSIDE, captured, ringside
 from tests.support.fake_contenders import edit
 
 ORIGINAL = "python-threads"
@@ -25,8 +25,8 @@ RULES = dict(SHARED)
 for each in WORKLOADS.values():
     RULES |= each.rules
 
-# For each rule: the workload, a file of the original, a text in it, and what takes its place; and what the
-# command that repeats the finding shows.
+# For each rule, and what tells its cases apart: the workload, a file of the original, a text in it, and what
+# takes its place; and what the command that repeats the finding shows.
 WRONG: dict[str, tuple[str, str, str, str, str]] = tomllib.loads(
     (Path(__file__).parent / "broken_rules.toml").read_text(encoding="utf-8")
 )
@@ -44,7 +44,7 @@ def findings(*words: str, status: int) -> list[dict[str, Any]]:
 
 
 def test_every_rule_has_a_contender_that_breaks_it() -> None:
-    assert set(WRONG) == set(RULES)
+    assert {rule.partition(",")[0] for rule in WRONG} == set(RULES)
 
 
 # A quick check looks at nothing that breaks these.
@@ -68,39 +68,12 @@ def test_a_broken_rule_is_the_only_finding(rule: str, workplace: Path) -> None:
     edit(folder / file, (old, new))
     quick = [] if rule in WHOLE else ["--quick"]
     broken = findings(str(folder), "--workload", workload, *quick, status=1)
-    assert [finding["rule"] for finding in broken] == [rule], broken
+    assert [finding["rule"] for finding in broken] == [rule.partition(",")[0]], broken
     line = broken[0]["command"]
     assert str(folder) in line
     if shown:
         done = captured(["sh", "-c", line], timeout=60)
         assert shown in f"{done.stdout} {done.stderr} status {done.returncode}", done
-
-
-@pytest.mark.parametrize(
-    ("workload", "file", "line", "rule", "came"),
-    [
-        ("ring", "ring.py", "sys.stdin.readline()", "hold", "no ::result; no end within 5 s"),
-        ("fib", "fib.py", 'report(f"::ready', "ready", "no end within 5 s, 0 lines on stderr"),
-    ],
-)
-def test_a_program_that_does_not_end_is_a_finding(
-    workload: str,
-    file: str,
-    line: str,
-    rule: str,
-    came: str,
-    workplace: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """One waits after its line has come; the other has nothing on stdout, which it closed, and goes on."""
-    monkeypatch.setattr("ringside.conformance.subject.PATIENCE_S", 5.0)
-    path = shutil.copytree(ROOT / "contenders" / ORIGINAL, workplace / "wrong") / file
-    sleep = "import os; os.close(1); os.execvp('sleep', ['sleep', '60'])"
-    text = path.read_text(encoding="utf-8")
-    path.write_text(text.replace(line, f"{sleep} #", 1), encoding="utf-8")
-    checked = in_process("check", "./wrong", "--workload", workload, "--quick", status=1).stdout
-    assert f"{workload}: 1 rule broken\n  {rule} (" in checked
-    assert f"got:      {came}" in checked
 
 
 def test_a_contender_that_conforms(workplace: Path) -> None:
