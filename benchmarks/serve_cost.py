@@ -65,7 +65,7 @@ def main() -> None:
         url = server.stderr.readline().split()[0]
         seen: Counter[str] = Counter()
         try:
-            with store.hold(run):
+            with store.hold(run.id):
                 for _ in range(watchers):
                     threading.Thread(target=watch, args=(url, run.id, seen), daemon=True).start()
                 began_s, before_s = time.monotonic(), None
