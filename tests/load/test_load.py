@@ -191,9 +191,8 @@ def test_connections_come_from_the_addresses_that_are_named() -> None:
         url, few = f"http://127.0.0.1:{port}/", ("--requests", "6", "--connections", "3")
         assert load_document(url, *few, "--source", "127.0.0.7,127.0.0.9")["requests"] == 6
         assert callers == {"127.0.0.7", "127.0.0.9"}
-        failed = in_process("load", url, *few, "--duration", "1s", "--source", "192.0.2.1", status=1)
-        assert "--source is no address of this machine" in " ".join(failed.stdout.split())
-    assert "'x' does not appear to be an IPv4" in in_process("load", url, "--source", "x", status=2).stderr
+        # `localhost` may have an address of IPv6, too.
+        assert load_document(f"http://localhost:{port}/", *few, "--source", "127.0.0.7")["errors"] == {}
 
 
 def test_two_targets(http: str) -> None:

@@ -169,7 +169,7 @@ def _measure(
     settings: LoadSettings, target: Target, plan: LoadPlan, warm_up: LoadPlan | None
 ) -> tuple[LoadPlan, LoadResult, bool]:
     """Warm up and carry out a load: the plan (of a search: its last), the result, whether interrupted."""
-    addresses, silent = ([], []) if plan.unix else _addresses(_dialed(settings, target))
+    addresses, silent = ([], []) if plan.unix else _addresses(settings, _dialed(settings, target))
     with _driver(settings, addresses, plan) as driver, _screen(settings) as screen:
         progress_s = screen.progress_s(plan)
         watch = Watch(settings.aborts, driver.interrupt, screen.receive)
@@ -214,9 +214,11 @@ def _dialed(settings: LoadSettings, target: Target) -> Target:
     return dataclasses.replace(target, host=there.host, port=port)
 
 
-def _addresses(target: Target) -> tuple[list[str], list[str]]:
+def _addresses(settings: LoadSettings, target: Target) -> tuple[list[str], list[str]]:
     """The target's addresses: those to be loaded, and those that do not answer."""
-    answering, silent = targets.answering(targets.resolve(target))
+    # Other machines have addresses of their own.
+    family = targets.source_family(() if settings.cluster else settings.sources)
+    answering, silent = targets.answering(targets.resolve(target, family))
     for address in silent:
         streams.say(f"{address} does not answer and is left out")
     return answering, silent
@@ -280,7 +282,7 @@ def _compare(
     settings: LoadSettings, targets: Mapping[str, Target], plans: Mapping[str, LoadPlan], seed: int
 ) -> int:
     """Compare the targets A and B, or measure A in blocks; store and show it. The exit status."""
-    addresses = {name: tuple(_addresses(each)[0]) for name, each in targets.items()}
+    addresses = {name: tuple(_addresses(settings, each)[0]) for name, each in targets.items()}
     blocks = settings.blocks or _BLOCKS
     _check_blocks(settings, plans["A"], blocks)
     storage = context.open_store(settings.store, anywhere=True)

@@ -47,7 +47,10 @@ class Option(click.Option):
         if self.name in opts:
             values = tuple(opts[self.name]) if self.multiple else (opts[self.name],)
             field = self.name if self.expose_value else "form"
-            ctx.meta.setdefault(_USED, {})[field] = (max(self.opts, key=len), values)
+            written = max(self.opts, key=len)
+            ctx.meta.setdefault(_USED, {})[field] = (written, values)
+            if answer := getattr(ctx.command, "answers", {}).get(f"{written} {values[0]}"):
+                raise click.UsageError(f"{written} {values[0]}: {answer}", ctx)
         return super().handle_parse_result(ctx, opts, args)
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
@@ -57,7 +60,8 @@ class Option(click.Option):
 
 
 class SectionedCommand(click.Command):
-    """A command with sections of options. `answers`: what to write instead of other tools' options."""
+    """A command with sections of options. `answers`: what to write instead of other tools' options, and of values
+    that an option does not have."""
 
     def __init__(self, name: str, *, answers: Mapping[str, str], **attributes: Any) -> None:
         super().__init__(name, **attributes)

@@ -148,13 +148,30 @@ def parse_several(texts: Sequence[str]) -> list[Target]:
     return targets
 
 
-def resolve(target: Target) -> list[str]:
+def source_family(sources: Sequence[str]) -> socket.AddressFamily:
+    """The family of the addresses that connections come from. Raises UsageError for one that this machine does
+    not have, and for several families."""
+    families = {socket.AF_INET6 if ":" in source else socket.AF_INET for source in sources}
+    if len(families) > 1:
+        raise UsageError("--source has addresses of IPv4 and of IPv6: name those of one of them")
+    family = families.pop() if families else socket.AF_UNSPEC
+    for source in sources:
+        try:
+            with socket.socket(family) as unconnected:
+                unconnected.bind((source, 0))
+        except OSError:
+            raise UsageError(f"--source {source} is no address of this machine: `ip address` lists them") from None
+    return family
+
+
+def resolve(target: Target, family: socket.AddressFamily = socket.AF_UNSPEC) -> list[str]:
     """The target's addresses as `127.0.0.1:80` or `[::1]:80`, in the resolver's order. Raises UsageError."""
     try:
-        resolved = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
+        resolved = socket.getaddrinfo(target.host, target.port, family, socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise UsageError(f"the host {one_line(target.host)} has no address: {one_line(reason)}") from error
+        kind = {socket.AF_INET: "IPv4 ", socket.AF_INET6: "IPv6 "}.get(family, "")
+        raise UsageError(f"the host {one_line(target.host)} has no {kind}address: {one_line(reason)}") from error
     hosts = []
     for family, _, _, _, address in resolved:
         host = str(address[0])
