@@ -114,6 +114,12 @@ def test_answers_that_cease_are_said_first_and_what_follows_from_it_is_not(
         # The time of connects is in flight, and in no latency.
         ({"connections": {"opened": 101}}, {"connections": 8}, "not-kept-alive slack generator-bound"),
         ({"connections": {"opened": 101}}, {"close": True}, "slack generator-bound little"),
+        # After a reply too many it is the engine that closes.
+        (
+            {"connections": {"opened": 101}, "errors": {"unsolicited": 100}},
+            {"connections": 8},
+            "slack generator-bound little",
+        ),
         # A server that resets every connection closes none after its replies.
         ({"connections": {"opened": 101}, "requests": 0}, {"connections": 8}, "little"),
         # Who ends a load knows that it was short.

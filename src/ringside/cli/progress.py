@@ -16,6 +16,7 @@ from ringside.model.catalogue import Contender, Ready, Unavailable
 from ringside.model.design import Cell, Point, varying_factors
 from ringside.model.results import Outcome, Run, Trial
 from ringside.render.text.command import with_options, with_store
+from ringside.stats.interval import MIN_BLOCKS
 from ringside.stats.sequential import FIRST_LOOK
 from ringside.store.plans import read_plan
 from ringside.text import LOG_LINES, last_lines, one_line
@@ -168,7 +169,9 @@ class LiveProgress(Listener):
             return
         self._block_s, left = block_s, self._due - done
         due = f", the first verdict is due in about {duration(left * block_s)}" if 0 < left < 1000 else ""
-        if due and 0 < self._ends < time.monotonic() + (left - 1) * block_s:
+        if self._due < MIN_BLOCKS:
+            due = f", and {count(self._due, 'block')} are too few for a verdict: --runs {FIRST_LOOK} leads to one"
+        elif due and 0 < self._ends < time.monotonic() + (left - 1) * block_s:
             due = f", the time is over before the first verdict: --runs {self._due} leads to one"
         pairs = [(cell, median(ns)) for cell, ns in self._walls_ns.items() if not cell.point.levels]
         ratios = [
