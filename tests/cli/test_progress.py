@@ -120,8 +120,8 @@ def test_a_suite_says_what_is_done_what_is_next_and_the_time_left(clock: list[fl
     ("most", "time_s", "expected"),
     [
         (40, None, "the first verdict is due in about {}"),
-        (40, 9.0, "the time is over before the first verdict: --runs 7 leads to one"),
-        (4, None, "and 4 blocks are too few for a verdict: --runs 7 leads to one"),
+        (40, 9.0, "the time is over before the first verdict: --min-runs 7 leads to one"),
+        (4, None, "and 4 blocks are too few for a verdict: 7 lead to one"),
     ],
 )
 def test_slow_commands_say_what_is_to_be_expected_and_are_never_silent(

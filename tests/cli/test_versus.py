@@ -75,10 +75,13 @@ def test_when_it_ends(
     assert document["comparisons"][0]["verdict"] == ("slower" if blocks > 3 else "inconclusive")
 
 
-@pytest.mark.parametrize("option", ["--runs", "--blocks"])
-def test_the_remedy_is_the_option_that_was_used(option: str, workplace: Path) -> None:
-    shown = in_process("vs", "true", "sleep 0.01", option, "3").stdout
-    assert f"Run it with {option} 7" in " ".join(shown.split())
+@pytest.mark.parametrize(
+    ("words", "remedy"),
+    [("--runs 3", "--runs"), ("--blocks 3", "--blocks"), ("--time 1ms --blocks 9", "--min-runs")],
+)
+def test_the_remedy_works_with_the_options_that_were_used(words: str, remedy: str, workplace: Path) -> None:
+    shown = in_process("vs", "true", "sleep 0.01", *words.split()).stdout
+    assert f"Run it with {remedy} 7" in " ".join(shown.split())
 
 
 def test_a_command_that_fails_is_said_and_nothing_is_compared(workplace: Path) -> None:

@@ -181,8 +181,9 @@ def _blocks(run: RunFigures) -> Iterator[Diagnostic]:
         # In a run that can end early, the number of blocks is a limit, not a plan.
         is_open = experiment.until_decided or experiment.time_s is not None
         needed = _USUAL_BLOCKS if is_open else max(experiment.blocks, _USUAL_BLOCKS)
-        # `vs` has two, which exclude each other.
-        option = "--runs" if "--runs" in run.plan.options else "--blocks"
+        # `vs` has three: --runs excludes the others, --blocks leads beyond no --time.
+        options = {"--runs": "--runs", "--time": "--min-runs"}
+        option = next((options[name] for name in options if name in run.plan.options), "--blocks")
         values = {"blocks": run.blocks_done, "needed": needed, "option": option}
         yield Diagnostic("too-few-blocks", values=values)
 

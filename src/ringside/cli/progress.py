@@ -170,9 +170,9 @@ class LiveProgress(Listener):
         self._block_s, left = block_s, self._due - done
         due = f", the first verdict is due in about {duration(left * block_s)}" if 0 < left < 1000 else ""
         if self._due < MIN_BLOCKS:
-            due = f", and {count(self._due, 'block')} are too few for a verdict: --runs {FIRST_LOOK} leads to one"
+            due = f", and {count(self._due, 'block')} are too few for a verdict: {FIRST_LOOK} lead to one"
         elif due and 0 < self._ends < time.monotonic() + (left - 1) * block_s:
-            due = f", the time is over before the first verdict: --runs {self._due} leads to one"
+            due = f", the time is over before the first verdict: --min-runs {self._due} leads to one"
         pairs = [(cell, median(ns)) for cell, ns in self._walls_ns.items() if not cell.point.levels]
         ratios = [
             f"{cell.contender} / {pairs[0][0].contender} {ns / pairs[0][1]:.2f}" for cell, ns in pairs[1:]

@@ -160,7 +160,9 @@ def source_family(sources: Sequence[str]) -> socket.AddressFamily:
             with socket.socket(family) as unconnected:
                 unconnected.bind((source, 0))
         except OSError:
-            raise UsageError(f"--source {source} is no address of this machine: `ip address` lists them") from None
+            raise UsageError(
+                f"--source {source} is no address of this machine: `ip address` lists them"
+            ) from None
     return family
 
 
@@ -171,7 +173,9 @@ def resolve(target: Target, family: socket.AddressFamily = socket.AF_UNSPEC) -> 
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         kind = {socket.AF_INET: "IPv4 ", socket.AF_INET6: "IPv6 "}.get(family, "")
-        raise UsageError(f"the host {one_line(target.host)} has no {kind}address: {one_line(reason)}") from error
+        raise UsageError(
+            f"the host {one_line(target.host)} has no {kind}address: {one_line(reason)}"
+        ) from error
     hosts = []
     for family, _, _, _, address in resolved:
         host = str(address[0])
