@@ -15,6 +15,7 @@ from ringside.probe.protocol import TrialOutcome
 from ringside.workloads.command import COMMAND
 from ringside.workloads.ring.workload import RING
 from tests.support.analyses import planned
+from tests.support.cases import cases
 from tests.support.programs import CATALOGUE
 
 
@@ -116,21 +117,14 @@ def test_a_suite_says_what_is_done_what_is_next_and_the_time_left(clock: list[fl
     ]
 
 
-@pytest.mark.parametrize(
-    ("most", "time_s", "expected"),
-    [
-        (40, None, "the first verdict is due in about {}"),
-        (40, 9.0, "the time is over before the first verdict: --min-runs 7 leads to one"),
-        (4, None, "and 4 blocks are too few for a verdict: 7 lead to one"),
-    ],
-)
+@pytest.mark.parametrize(("most", "time_s", "expected"), cases(__file__, "what_slow_commands_say"))
 def test_slow_commands_say_what_is_to_be_expected_and_are_never_silent(
-    most: int, time_s: float | None, expected: str, clock: list[float]
+    most: int, time_s: float, expected: str, clock: list[float]
 ) -> None:
     out = io.StringIO()
     fast, slow = (Cell(name, Point(())) for name in "AB")
     with LiveProgress(Console(file=out, width=200), quiet=True, paces=True) as progress:
-        rule = StoppingRule(most, decided=True, time_s=time_s, min_timed_blocks=3)
+        rule = StoppingRule(most, decided=True, time_s=time_s or None, min_timed_blocks=3)
         progress.on_begin(run_of(fast, slow), rule, [fast, slow], COMMAND)
         for block, factor in enumerate((1, 1, 3, 3), 1):
             for each, seconds in ((fast, 2 * factor), (slow, 5 * factor)):

@@ -35,7 +35,6 @@ from ringside.measure.runs.loop import Listener
 from ringside.probe.process import Probe, find_probe, program_for
 from ringside.probe.protocol import EngineMessage, EngineWarning, LatencySummary, LoadPlan, LoadRequest
 from ringside.render.text import paired
-from ringside.store.plans import KeptOptions
 from ringside.text import one_line
 from ringside.units import TimeUnit
 
@@ -217,8 +216,8 @@ def _dialed(settings: LoadSettings, target: Target) -> Target:
 def _addresses(settings: LoadSettings, target: Target) -> tuple[list[str], list[str]]:
     """The target's addresses: those to be loaded, and those that do not answer."""
     # Other machines have addresses of their own.
-    family = targets.source_family(() if settings.cluster else settings.sources)
-    answering, silent = targets.answering(targets.resolve(target, family))
+    sources = () if settings.cluster else settings.sources
+    answering, silent = targets.answering(targets.resolve(target, sources))
     for address in silent:
         streams.say(f"{address} does not answer and is left out")
     return answering, silent
@@ -249,14 +248,6 @@ def _check_blocks(settings: LoadSettings, plan: LoadPlan, blocks: int) -> None:
     asked, each = plan.requests or 0, part.requests or 0
     if asked != each * blocks:
         streams.say(f"{asked:,} requests in {blocks} blocks: {each:,} each, {each * blocks:,} in all")
-
-
-def _kept_options() -> KeptOptions:
-    """The options that the store keeps, without what nobody else should read."""
-    options = command_line_options(_SHOWN)
-    if headers := options.get("--header"):
-        options["--header"] = tuple(_SECRET.sub(r"\1 …", str(header)) for header in headers)
-    return options
 
 
 class _Blocks(Listener):
@@ -300,8 +291,12 @@ def _compare(
             name: replace(plan, addresses=addresses[name], progress_s=progress_s)
             for name, plan in plans.items()
         }
+        options = command_line_options(_SHOWN)
+        if headers := options.get("--header"):
+            # What nobody else should read is not kept.
+            options["--header"] = tuple(_SECRET.sub(r"\1 …", str(header)) for header in headers)
         # Begun only now: Ctrl-C while waiting for the machine leaves no empty run behind.
-        what = (targets, plans["A"], blocks, settings.margin, seed, storage, engines, _kept_options())
+        what = (targets, plans["A"], blocks, settings.margin, seed, storage, engines, options)
         run = versus.begin(*what)
         shown = _Blocks(settings, targets, blocks, driver, screen)
         try:

@@ -60,8 +60,8 @@ class Option(click.Option):
 
 
 class SectionedCommand(click.Command):
-    """A command with sections of options. `answers`: what to write instead of other tools' options, and of values
-    that an option does not have."""
+    """A command with sections of options. `answers`: what to write instead of other tools' options and
+    values."""
 
     def __init__(self, name: str, *, answers: Mapping[str, str], **attributes: Any) -> None:
         super().__init__(name, **attributes)

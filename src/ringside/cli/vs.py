@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -244,8 +245,7 @@ def _say_notes(
     for note in parsing.notes(commands, points):
         streams.say(note)
     # A parameter in no command is allowed, as in hyperfine, but is more often a typing error.
-    hooks = (line for lines in settings.hooks.values() for line in lines)
-    everything = "\n".join([*settings.texts, *settings.names, *hooks])
+    everything = "\n".join(chain(settings.texts, settings.names, *settings.hooks.values()))
     for name in factors:
         if f"{{{name}}}" not in everything:
             streams.say(f"{{{name}}} occurs in no command: every level does the same")

@@ -74,8 +74,11 @@ def proxy(text: str) -> tuple[str, str | None]:
 
 
 def sources(text: str) -> tuple[str, ...]:
-    """`10.0.0.7,10.0.0.8` as addresses."""
-    return tuple(str(ipaddress.ip_address(each)) for each in text.split(","))
+    """`10.0.0.7,10.0.0.8` as addresses, of one family."""
+    addresses = [ipaddress.ip_address(each) for each in text.split(",")]
+    if len({address.version for address in addresses}) > 1:
+        raise bad_value(text, "has addresses of IPv4 and of IPv6: name those of one of them")
+    return tuple(map(str, addresses))
 
 
 def threshold(text: str) -> Threshold | tuple[str, float]:

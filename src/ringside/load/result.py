@@ -168,10 +168,9 @@ def causes(result: LoadResult, plan: ipc.LoadPlan | None) -> tuple[ipc.EngineWar
         explained.add("rate-not-kept")
     is_reused = plan and plan.request and not plan.request.close and figures.requests
     is_closed_loop = plan and plan.protocol == "http" and not plan.is_open_loop
-    # After these errors the server has closed a connection, after any other one the engine.
-    by_server = sum(figures.errors.get(kind, 0) for kind in ("closed-early", "reset"))
-    by_server += opened - sum(figures.errors.values())
-    if plan and is_reused and is_closed_loop and by_server > max(2 * plan.connections, figures.requests // 2):
+    # After any other error it is the engine that has closed.
+    closed = opened - sum(n for kind, n in figures.errors.items() if kind not in ("closed-early", "reset"))
+    if plan and is_reused and is_closed_loop and closed > max(2 * plan.connections, figures.requests // 2):
         text = f"the server closes connections after their replies: {opened:,} were opened, and the time of "
         text += "that is in `connect`, not in the latency"
         first.append(ipc.EngineWarning("not-kept-alive", text, "use --close to count it"))

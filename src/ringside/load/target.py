@@ -148,34 +148,22 @@ def parse_several(texts: Sequence[str]) -> list[Target]:
     return targets
 
 
-def source_family(sources: Sequence[str]) -> socket.AddressFamily:
-    """The family of the addresses that connections come from. Raises UsageError for one that this machine does
-    not have, and for several families."""
-    families = {socket.AF_INET6 if ":" in source else socket.AF_INET for source in sources}
-    if len(families) > 1:
-        raise UsageError("--source has addresses of IPv4 and of IPv6: name those of one of them")
-    family = families.pop() if families else socket.AF_UNSPEC
+def resolve(target: Target, sources: Sequence[str] = ()) -> list[str]:
+    """The target's addresses as `127.0.0.1:80` or `[::1]:80`, in the resolver's order, of the family of the
+    `sources`. Raises UsageError, also for a source that is no address of this machine."""
+    family, kind = socket.AF_UNSPEC, ""
     for source in sources:
+        family, kind = (socket.AF_INET6, "IPv6 ") if ":" in source else (socket.AF_INET, "IPv4 ")
         try:
             with socket.socket(family) as unconnected:
                 unconnected.bind((source, 0))
-        except OSError:
-            raise UsageError(
-                f"--source {source} is no address of this machine: `ip address` lists them"
-            ) from None
-    return family
-
-
-def resolve(target: Target, family: socket.AddressFamily = socket.AF_UNSPEC) -> list[str]:
-    """The target's addresses as `127.0.0.1:80` or `[::1]:80`, in the resolver's order. Raises UsageError."""
+        except OSError as error:
+            raise UsageError(f"--source {source} is no address of this machine: see `ip address`") from error
     try:
         resolved = socket.getaddrinfo(target.host, target.port, family, socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        kind = {socket.AF_INET: "IPv4 ", socket.AF_INET6: "IPv6 "}.get(family, "")
-        raise UsageError(
-            f"the host {one_line(target.host)} has no {kind}address: {one_line(reason)}"
-        ) from error
+        reason = one_line(getattr(error, "strerror", None) or str(error))
+        raise UsageError(f"the host {one_line(target.host)} has no {kind}address: {reason}") from error
     hosts = []
     for family, _, _, _, address in resolved:
         host = str(address[0])
@@ -187,7 +175,7 @@ def resolve(target: Target, family: socket.AddressFamily = socket.AF_UNSPEC) -> 
 
 
 def accepts(address: str) -> bool:
-    """Whether the address (`127.0.0.1:80`, `[::1]:80`) accepts a connection."""
+    """Whether the address (`127.0.0.1:80`, `[::1]:80`), or one of a host's, accepts a connection."""
     host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_S).close()
@@ -208,14 +196,10 @@ def answering(
 def wait(target: Target, limit_s: float) -> bool:
     """Wait until the target accepts connections; False at the limit. Raises UsageError if unresolved."""
     end = time.monotonic() + limit_s
-    while True:
-        left_s = end - time.monotonic()
-        try:
-            # Of each address in turn.
-            socket.create_connection((target.host, target.port), timeout=_CONNECT_S).close()
-            return True
-        except OSError:
-            if left_s <= 0:
-                resolve(target)
-                return False
-        time.sleep(min(_PAUSE_S, left_s))
+    # Of several addresses, one is enough.
+    while not accepts(f"{target.host}:{target.port}"):
+        if time.monotonic() >= end:
+            resolve(target)
+            return False
+        time.sleep(_PAUSE_S)
+    return True

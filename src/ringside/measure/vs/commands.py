@@ -14,9 +14,9 @@ import statistics
 import string
 import subprocess
 import tempfile
-import time
+import timeit
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -147,24 +147,21 @@ def split_shell(text: str) -> tuple[str, ...] | None:
 def input_file(path: Path | None) -> Iterator[Path | None]:
     """The file of an input, for each execution anew: what can be read once, a pipe, is read into one that
     lasts as long as this. Raises UsageError."""
-    if path is None or not path.is_fifo():
+    with ExitStack() as stack:
         try:
-            if path:
+            if path and path.is_fifo():
+                copy = stack.enter_context(tempfile.NamedTemporaryFile(prefix="ringside-input-"))
+                for piece in pieces(path):
+                    copy.write(piece)
+                    if copy.tell() > _MAX_INPUT_BYTES:
+                        raise UsageError(f"--input {path}: more than 1 GiB from a pipe: name a file")
+                copy.flush()
+                path = Path(copy.name)
+            elif path:
                 path.open("rb").close()
         except OSError as error:
             raise UsageError(f"--input {path}: {error.strerror}") from error
         yield path and path.resolve()
-        return
-    with tempfile.NamedTemporaryFile(prefix="ringside-input-") as copy:
-        try:
-            for piece in pieces(path):
-                copy.write(piece)
-                if copy.tell() > _MAX_INPUT_BYTES:
-                    raise UsageError(f"--input {path}: more than 1 GiB from a pipe: name a file")
-            copy.flush()
-        except OSError as error:
-            raise UsageError(f"--input {path}: {error.strerror}") from error
-        yield Path(copy.name)
 
 
 def _names(texts: Sequence[str], names: Sequence[str]) -> list[str]:
@@ -220,7 +217,8 @@ def notes(commands: Sequence[Command], points: Sequence[Point]) -> list[str]:
                 f"{command.name}: `{min(signs)}` is an argument of the program, since -N has no shell"
             )
     if reasons:
-        start_ms = 1000 * _shell_start_s()
+        start = functools.partial(subprocess.run, [*DEFAULT_SHELL, "-c", ":"], check=False, close_fds=False)
+        start_ms = 1000 * statistics.median(timeit.repeat(start, number=1))
         texts.append(
             f"{', '.join(reasons)}: executed through sh, since {next(iter(reasons.values()))} needs a shell; "
             f"its start, here {start_ms:.1f} ms, is in the time (-S: all through it; -N: none)"
@@ -231,15 +229,6 @@ def notes(commands: Sequence[Command], points: Sequence[Point]) -> list[str]:
             "shell here: use --shell=bash"
         )
     return texts
-
-
-def _shell_start_s() -> float:
-    times = []
-    for _ in range(5):
-        start = time.perf_counter()
-        subprocess.run([*DEFAULT_SHELL, "-c", ":"], check=False, close_fds=False)
-        times.append(time.perf_counter() - start)
-    return statistics.median(times)
 
 
 def _shell_reason(line: str) -> str | None:
