@@ -13,9 +13,8 @@ from ringside.probe.protocol import (
     ConstantRate,
     ExpectedReply,
     LoadPlan,
-    LognormalDelay,
     SecondOfLoad,
-    TailedDelay,
+    StubUpstream,
     UpstreamCalls,
 )
 from ringside.workloads.fanout.workload import FANOUT
@@ -75,10 +74,10 @@ def test_its_upstreams() -> None:
     stub = FANOUT.service(point(FANOUT), 5).stub
     assert stub
     assert stub.seed == 5
-    assert [upstream.delay for upstream in stub.upstreams] == [LognormalDelay(0.1, 0.5)] * 3
+    assert stub.upstreams == (StubUpstream(0.1, 0.5, tail_s=1.0),) * 3
     tailed = FANOUT.service(point(FANOUT, tail=1), 5).stub
     assert tailed
-    assert tailed.upstreams[0].delay == TailedDelay(0.1, 0.5, tail_s=1.0, tail_share=0.01)
+    assert tailed.upstreams[0] == StubUpstream(0.1, 0.5, tail_s=1.0, tail_share=0.01)
     assert FANOUT.service(point(FANOUT, kind="cpu"), 5).stub is None
     assert FANOUT.service(point(FANOUT, kind="mixed"), 5).stub == stub
 

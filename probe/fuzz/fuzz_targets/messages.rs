@@ -5,27 +5,23 @@ use libfuzzer_sys::fuzz_target;
 use engine::load::error::ErrorKind;
 use engine::load::framing::Splitter;
 use engine::load::plan::{Framing, StreamPlan};
-use engine::load::sequence::StreamFormat;
-use engine::load::sequence_errors::SequenceErrors;
+use engine::load::sequence::{CheckedMessage, StreamFormat};
 
 fn read<'a>(
     format: &StreamFormat,
     pieces: impl Iterator<Item = &'a [u8]>,
-) -> (Vec<Vec<u8>>, SequenceErrors, Result<(), ErrorKind>) {
+) -> (Vec<(Vec<u8>, CheckedMessage)>, Result<(), ErrorKind>) {
     let (mut splitter, mut stream) = (Splitter::new(Framing::Line), format.begin(0));
-    let (mut messages, mut errors) = (Vec::new(), SequenceErrors::default());
-    let mut result = Ok(());
+    let (mut messages, mut result) = (Vec::new(), Ok(()));
     for piece in pieces {
         result = splitter.feed(piece, false, &mut |message: &[u8]| {
-            messages.push(message.to_vec());
-            let checked = format.check(&mut stream, message, 7, 0);
-            errors.count(checked.error, checked.early);
+            messages.push((message.to_vec(), format.check(&mut stream, message, 7, 0)));
         });
         if result.is_err() {
             break;
         }
     }
-    (messages, errors, result)
+    (messages, result)
 }
 
 fuzz_target!(|data: &[u8]| {

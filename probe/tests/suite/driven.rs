@@ -31,7 +31,7 @@ fn with_upstreams(mode: &str) -> Value {
     });
     let request = service(mode, json!([step("all", plan(changes))]));
     // Longer than a host stands still between two calls that are made at once.
-    let delay = json!({"kind": "constant", "s": 2.0});
+    let delay = json!({"median_s": 2, "sigma": 0});
     let upstream = json!({ "delay": delay });
     let stub = json!({"upstreams": [upstream, upstream, upstream], "seed": 1});
     let mut request = with(request, "/service/stub", stub);
@@ -187,7 +187,7 @@ fn readers_that_stop_and_connections_that_vanish() {
     let after = chunks.as_u64().unwrap() - late.as_u64().unwrap();
     assert!(after > 0 && after <= 3 * 40, "{load:#}");
     // What they had not read was there when they read again: no chunk is lost.
-    assert_eq!(load["sequence"]["gaps"], 0);
+    assert_eq!(load["sequence"]["gaps"], json!(null));
 }
 
 #[test]

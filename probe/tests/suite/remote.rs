@@ -38,7 +38,7 @@ fn gateway(mode: &str) -> Value {
         "requests": 6, "connections": 6,
     });
     // Longer than a host stands still between two calls that are made at once.
-    let upstream = json!({"delay": {"kind": "constant", "s": 2.0}});
+    let upstream = json!({"median_s": 2, "sigma": 0});
     let stub = json!({"upstreams": [upstream, upstream, upstream]});
     let request = service(mode, json!([step("all", plan(changes))]));
     let mut request = with(request, "/service/stub", stub);

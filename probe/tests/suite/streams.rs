@@ -56,7 +56,7 @@ fn streams_are_checked_message_by_message() {
     let outcome = load(&plan(&streaming(good), stream_changes())).outcome;
     assert_eq!(outcome["messages"], 9, "{outcome:#}");
     let faults = outcome["sequence"].as_object().unwrap();
-    let wrong = faults.iter().find(|(kind, count)| *kind != "early" && **count != 0);
+    let wrong = faults.keys().find(|kind| *kind != "early");
     assert_eq!(wrong, None, "{outcome:#}");
     assert_eq!(outcome["histograms"]["lateness"]["count"], 6);
     assert_eq!(outcome["errors"], json!({}));

@@ -134,13 +134,13 @@ def from_messages(messages: Iterable[ipc.EngineMessage], plan: ipc.LoadPlan | No
     counts = {each.name: each.counts for each in messages if isinstance(each, ipc.Histogram)}
     if outcome is None:
         raise ProbeError("the probe sent no outcome of the load: run `make setup`")
-    steps, slots = getattr(plan and plan.pacing, "steps", ()), outcome.steps or ()
+    steps = getattr(plan and plan.pacing, "steps", ())
     if steps and (last := steps[0].to_per_s) is not None:
         first, length_s = steps[0].rate_per_s, steps[0].duration_s / ROWS
         rates = [first + (last - first) * row / ROWS for row in range(ROWS + 1)]
         steps = [ipc.StaircaseStep(low, length_s, high) for low, high in pairwise(rates)]
-        slots = outcome.course or ()
-    result = LoadResult(outcome, counts, started, steps=tuple(zip(steps, slots, strict=False)))
+    slots = tuple(zip(steps, outcome.course or (), strict=False))
+    result = LoadResult(outcome, counts, started, steps=slots)
     return replace(result, figures=structs.replace(outcome, warnings=causes(result, plan)))
 
 

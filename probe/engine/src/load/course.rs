@@ -1,7 +1,7 @@
 //! The time line of a load: what became of the requests of each slot of time, by their intended instants.
 
 use super::histogram::Histogram;
-use super::plan::StepPlan;
+use super::plan::{Pacing, Plan};
 use serde::{Deserialize, Serialize};
 use wire::units::nanoseconds;
 
@@ -18,29 +18,32 @@ impl Default for TimeSlot {
     }
 }
 
-/// The slots from the start of the load on. Without a length and ends there are none.
+/// The slots from the start of the load to that of the last request. Without ends there are none.
 #[derive(Default, Serialize, Deserialize)]
 pub struct Timeline {
-    pub slot_ns: u64,
-    /// In place of slots of this length: where each ends, from the start.
-    #[serde(default)]
+    /// Where each slot ends, from the start.
     pub ends_ns: Vec<u64>,
     pub slots: Vec<TimeSlot>,
 }
 
 impl Timeline {
-    pub fn new(slot_ns: u64) -> Timeline {
-        Timeline { slot_ns, ..Timeline::default() }
-    }
-
-    /// The steps of a staircase.
-    pub fn of_steps(steps: &[StepPlan]) -> Timeline {
-        let mut end_ns = 0;
-        let end = |step: &StepPlan| {
-            end_ns += nanoseconds(step.duration_s);
-            end_ns
+    /// The slots of a plan: all of one length where it names that, else the steps of a staircase.
+    pub fn new(plan: &Plan) -> Timeline {
+        let ends_ns = match (plan.course_s.map(nanoseconds), &plan.pacing) {
+            (Some(slot_ns), _) => {
+                let count = plan.duration_ns().unwrap_or(0) / slot_ns.max(1) + 1;
+                (1..=count).map(|number| number * slot_ns).collect()
+            }
+            (None, Pacing::Staircase { steps, .. }) => {
+                let steps = steps.iter().scan(0, |end_ns, step| {
+                    *end_ns += nanoseconds(step.duration_s);
+                    Some(*end_ns)
+                });
+                steps.collect()
+            }
+            _ => Vec::new(),
         };
-        Timeline { ends_ns: steps.iter().map(end).collect(), ..Timeline::default() }
+        Timeline { ends_ns, slots: Vec::new() }
     }
 
     /// A request was due at this time from the start.
@@ -58,7 +61,6 @@ impl Timeline {
     }
 
     pub fn merge(&mut self, other: &Timeline) {
-        self.slot_ns = self.slot_ns.max(other.slot_ns);
         if self.ends_ns.is_empty() {
             self.ends_ns.clone_from(&other.ends_ns);
         }
@@ -72,10 +74,8 @@ impl Timeline {
 
     #[inline]
     fn slot(&mut self, at_ns: u64) -> Option<&mut TimeSlot> {
-        let index = match self.ends_ns.len() {
-            0 => at_ns.checked_div(self.slot_ns)? as usize,
-            steps => self.ends_ns.partition_point(|&end| end <= at_ns).min(steps - 1),
-        };
+        let last = self.ends_ns.len().checked_sub(1)?;
+        let index = self.ends_ns.partition_point(|&end| end <= at_ns).min(last);
         if index >= self.slots.len() {
             self.slots.resize_with(index + 1, TimeSlot::default);
         }
@@ -87,31 +87,37 @@ impl Timeline {
 mod tests {
     use super::*;
 
+    fn timeline(keys: &str) -> Timeline {
+        let plan = format!(r#"{{"protocol": "tcp", "duration_s": 5, {keys}}}"#);
+        Timeline::new(&serde_json::from_str(&plan).unwrap())
+    }
+
     #[test]
     fn requests_belong_to_the_slot_in_which_they_were_due() {
-        let mut course = Timeline::new(100);
-        for at_ns in [0, 99, 100, 350] {
-            course.due(at_ns);
+        const MS: u64 = 1_000_000;
+        let mut course = timeline(r#""course_s": 0.1"#);
+        for at_ms in [0, 99, 100, 350] {
+            course.due(at_ms * MS);
         }
-        course.answered(99, 5000);
-        let mut other = Timeline::new(100);
-        other.due(420);
-        other.answered(420, 7);
+        course.answered(99 * MS, 5000);
+        let mut other = timeline(r#""course_s": 0.1"#);
+        other.due(420 * MS);
+        other.answered(420 * MS, 7);
         course.merge(&other);
         let slots = course.slots.iter();
         let slots: Vec<_> = slots.map(|slot| (slot.due, slot.latency.len())).collect();
         assert_eq!(slots, [(2, 1), (1, 0), (0, 0), (1, 0), (1, 1)]);
-        let step = |rate_per_s, duration_s| StepPlan { rate_per_s, duration_s, to_per_s: None };
-        let mut steps = Timeline::of_steps(&[step(5.0, 1.0), step(9.0, 0.5)]);
-        for at_ns in [0, 999_999_999, 1_000_000_000, 1_500_000_000] {
-            steps.due(at_ns);
+        let steps = r#"[{"rate_per_s": 5, "duration_s": 1}, {"rate_per_s": 9, "duration_s": 0.5}]"#;
+        let mut steps = timeline(&format!(r#""pacing": {{"kind": "staircase", "steps": {steps}}}"#));
+        for at_ms in [0, 999, 1000, 1500] {
+            steps.due(at_ms * MS);
         }
         let mut merged = Timeline::default();
         merged.merge(&steps);
         merged.due(7);
         let due: Vec<_> = merged.slots.iter().map(|slot| slot.due).collect();
         assert_eq!(due, [3, 2]);
-        let mut none = Timeline::default();
+        let mut none = timeline(r#""line": "x""#);
         none.due(5);
         assert!(none.slots.is_empty());
     }

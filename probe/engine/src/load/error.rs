@@ -1,6 +1,7 @@
-//! Kinds of errors of a load, and their counts.
+//! Kinds of errors of a load.
 
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// What an error is to a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,40 +14,12 @@ pub enum Judgement {
     Planned,
 }
 
-/// How many errors of each kind there were.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct ErrorCounts([u64; ErrorKind::ALL.len()]);
-
-impl ErrorCounts {
-    pub fn add(&mut self, kind: ErrorKind, count: u64) {
-        self.0[kind as usize] += count;
-    }
-
-    pub fn merge(&mut self, other: &ErrorCounts) {
-        self.0.iter_mut().zip(other.0).for_each(|(own, other)| *own += other);
-    }
-
-    pub fn of(&self, kind: ErrorKind) -> u64 {
-        self.0[kind as usize]
-    }
-
-    pub fn total(&self) -> u64 {
-        self.0.iter().sum()
-    }
-
-    /// The kinds that occurred, with their counts.
-    pub fn occurred(&self) -> impl Iterator<Item = (ErrorKind, u64)> {
-        ErrorKind::ALL.iter().copied().zip(self.0).filter(|(_, count)| *count > 0)
-    }
-}
-
 /// Makes the kinds from a table: variant, name in messages, judgement.
 macro_rules! error_kinds {
     ($($(#[$doc:meta])* $kind:ident, $name:literal, $judgement:ident;)*) => {
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
         pub enum ErrorKind {
-            $($(#[$doc])* $kind,)*
+            $($(#[$doc])* #[serde(rename = $name)] $kind,)*
         }
 
         impl ErrorKind {
@@ -118,5 +91,11 @@ impl ErrorKind {
     pub fn is_timeout(self) -> bool {
         use ErrorKind::*;
         matches!(self, Timeout | ConnectTimeout | HandshakeTimeout)
+    }
+}
+
+impl fmt::Display for ErrorKind {
+    fn fmt(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
+        text.write_str(self.name())
     }
 }

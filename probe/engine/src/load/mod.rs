@@ -2,6 +2,7 @@
 
 pub mod body;
 pub mod chunked;
+pub mod counts;
 pub mod course;
 pub mod decoder;
 pub mod engine;
@@ -23,7 +24,6 @@ pub mod record;
 pub mod report;
 pub mod request_log;
 pub mod sequence;
-pub mod sequence_errors;
 pub mod shard;
 pub mod source;
 pub mod text;

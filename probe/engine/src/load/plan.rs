@@ -47,7 +47,7 @@ pub struct Plan {
     /// The load is one of a trial's.
     #[serde(skip)]
     pub is_trial: bool,
-    /// With it, the outcome has a time line with slots of this length.
+    /// With it, the time line of the outcome has slots of this length; those of a staircase are its steps otherwise.
     pub course_s: Option<f64>,
     pub request: Option<RequestPlan>,
     pub line: Option<String>,
@@ -314,14 +314,6 @@ impl Plan {
         match &self.pacing {
             Pacing::Staircase { of, .. } => of.as_deref(),
             _ => None,
-        }
-    }
-
-    /// The steps of a staircase of a load by itself.
-    pub fn steps(&self) -> &[StepPlan] {
-        match &self.pacing {
-            Pacing::Staircase { steps, .. } if !self.is_trial => steps,
-            _ => &[],
         }
     }
 

@@ -1,11 +1,12 @@
 //! The record of a load: what each shard counts, and how shards are merged.
 
+use super::counts::Counts;
 use super::course::Timeline;
-use super::error::ErrorCounts;
+use super::error::ErrorKind;
 use super::histogram::Histogram;
-use super::sequence_errors::SequenceErrors;
+use super::sequence::SequenceFault;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ops::AddAssign;
 
 /// A server that keeps up has at most this many times its average number of requests in flight when the load ends.
@@ -53,12 +54,6 @@ fn first(own: &mut String, other: &String) {
     }
 }
 
-fn add_counts(own: &mut BTreeMap<u16, u64>, other: &BTreeMap<u16, u64>) {
-    for (&key, count) in other {
-        *own.entry(key).or_default() += count;
-    }
-}
-
 fn add_targets(own: &mut Vec<Replies>, other: &Vec<Replies>) {
     own.resize_with(own.len().max(other.len()), Replies::default);
     own.iter_mut().zip(other).for_each(|(own, other)| own.merge(other));
@@ -88,8 +83,8 @@ merged! {
 pub struct Replies {
     latency: Histogram, Histogram::merge;
     service: Histogram, Histogram::merge;
-    errors: ErrorCounts, ErrorCounts::merge;
-    statuses: BTreeMap<u16, u64>, add_counts;
+    errors: Counts<ErrorKind>, Counts::merge;
+    statuses: Counts<u16>, Counts::merge;
     requests: u64, add;
     late_requests: u64, add;
     unfinished: u64, add;
@@ -170,10 +165,7 @@ pub struct Record {
     hung_up_ns: Vec<(u64, u64)>, append;
     #[serde(default)]
     course: Timeline, Timeline::merge;
-    /// By step of a staircase.
-    #[serde(default)]
-    steps: Timeline, Timeline::merge;
-    sequence: SequenceErrors, SequenceErrors::merge;
+    sequence: Counts<SequenceFault>, Counts::merge;
     series: Vec<SecondStats>, add_seconds;
     /// Requests in flight, summed over regular sweeps, and the number of these sweeps.
     in_flight_sum: u64, add;
@@ -191,11 +183,6 @@ pub struct Record {
 }
 
 impl Record {
-    /// The time lines: of slots of one length, and of steps.
-    pub fn timelines(&mut self) -> [&mut Timeline; 2] {
-        [&mut self.course, &mut self.steps]
-    }
-
     /// The statistics of the second that a time, counted from the start, falls into.
     pub fn second(&mut self, at_ns: u64) -> &mut SecondStats {
         let second = (at_ns / 1_000_000_000) as usize;
@@ -267,7 +254,7 @@ mod tests {
             record.replies.requests = shard;
             record.replies.latency.add(shard * 1000);
             record.replies.errors.add(ErrorKind::Timeout, shard);
-            record.replies.statuses.insert(200, shard);
+            record.replies.statuses.add(200, shard);
             record.second(shard * 1_000_000_000).requests = 1;
             record.late_shares = shard as f64 / 4.0;
             all.merge(&record);
@@ -275,7 +262,7 @@ mod tests {
         assert_eq!(all.replies.requests, 6);
         assert_eq!(all.replies.latency.len(), 3);
         assert_eq!(all.replies.errors.of(ErrorKind::Timeout), 6);
-        assert_eq!(all.replies.statuses[&200], 6);
+        assert_eq!(all.replies.statuses.of(200), 6);
         assert_eq!(all.series.len(), 4);
         assert_eq!(all.late_shares, 1.5);
     }

@@ -2,13 +2,12 @@
 
 use super::course::{TimeSlot, Timeline};
 use super::engine::Outcome;
-use super::error::{ErrorCounts, ErrorKind};
+use super::error::ErrorKind;
 use super::histogram::Histogram;
 use super::plan::{Pacing, Plan, Protocol};
 use super::record::Record;
 use super::warnings::warnings;
 use serde_json::{json, Map, Value};
-use std::collections::BTreeMap;
 use wire::writer::{ReaderGone, Writer};
 
 /// Two suffice to show that bodies vary.
@@ -52,8 +51,6 @@ pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
     };
     let streams = plan.protocol == Protocol::Stream;
     let (word, detail) = verdict(plan, outcome);
-    let sequence = record.sequence.named();
-    let sequence: Map<String, Value> = sequence.map(|(kind, count)| (kind.into(), count.into())).collect();
     json!({
         "outcome": word, "detail": detail,
         "duration_ns": outcome.duration_ns,
@@ -65,8 +62,8 @@ pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
         "unfinished": record.replies.unfinished,
         "unsent": record.unsent,
         "connects_timed_out": record.connects_timed_out,
-        "errors": errors(&record.replies.errors),
-        "statuses": statuses(&record.replies.statuses),
+        "errors": record.replies.errors,
+        "statuses": record.replies.statuses,
         "histograms": summaries,
         "counts": counts(plan, record),
         "bytes_in": record.bytes_in,
@@ -87,14 +84,13 @@ pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
             "fed": record.fed, "chunks": record.chunks, "behind": record.behind,
             "silent": record.silent, "slowed": record.paused, "vanished": record.reset,
         })),
-        "sequence": sequence,
+        "sequence": record.sequence,
         "cpu_ns": record.cpu_ns,
         "cpu_share_most": outcome.cpu_share(),
         "busy_share_most": outcome.busy_share(),
         "peak_memory_bytes": outcome.peak_memory_bytes,
         "series": series,
         "course": timeline(&record.course),
-        "steps": timeline(&record.steps),
         "warnings": warnings(plan, outcome),
         "log": outcome.log,
     })
@@ -110,7 +106,7 @@ fn timeline(line: &Timeline) -> Option<Value> {
         })
     };
     let slots = || line.slots.iter().map(slot).collect();
-    (line.slot_ns > 0 || !line.ends_ns.is_empty()).then(slots)
+    (!line.ends_ns.is_empty()).then(slots)
 }
 
 /// Length and hash of some bodies.
@@ -133,21 +129,12 @@ fn targets(record: &Record) -> Vec<Value> {
     let each = record.targets.iter().map(|target| {
         json!({
             "requests": target.requests, "late_requests": target.late_requests,
-            "unfinished": target.unfinished, "errors": errors(&target.errors),
-            "statuses": statuses(&target.statuses),
+            "unfinished": target.unfinished, "errors": target.errors,
+            "statuses": target.statuses,
             "latency": summary(&target.latency), "service": summary(&target.service),
         })
     });
     each.collect()
-}
-
-fn errors(counts: &ErrorCounts) -> Map<String, Value> {
-    counts.occurred().map(|(kind, count)| (kind.name().into(), count.into())).collect()
-}
-
-fn statuses(counts: &BTreeMap<u16, u64>) -> Map<String, Value> {
-    let counts = counts.iter();
-    counts.map(|(status, count)| (status.to_string(), (*count).into())).collect()
 }
 
 /// The rate that was asked for. Of a constant rate it is no quotient: a short load may have one burst only, which would
@@ -203,12 +190,12 @@ pub fn verdict(plan: &Plan, outcome: &Outcome) -> (&'static str, String) {
         );
         return ("load-failed", why);
     }
-    let why = match errors.occurred().max_by_key(|(_, count)| *count) {
+    let why = match errors.iter().max_by_key(|(_, count)| *count) {
         Some((kind, count)) => {
             let first = [&record.layers.fault, &record.first_wrong];
             let first = first.into_iter().find(|text| !text.is_empty());
             let fault = first.map_or_else(String::new, |fault| format!("; the first of them: {fault}"));
-            format!("nothing was answered as expected: {count} × {}{fault}", kind.name())
+            format!("nothing was answered as expected: {count} × {kind}{fault}")
         }
         _ if record.opened == 0 => {
             "nothing was answered: no connection was ready before the end, since the server did not \
@@ -259,7 +246,7 @@ mod tests {
         record.intended += 1;
         record.bytes_in += ns;
         record.schedule_error.add(ns % 10_000);
-        *record.replies.statuses.entry(200 + ns as u16 % 3).or_default() += 1;
+        record.replies.statuses.add(200 + ns as u16 % 3, 1);
         let second = record.second(ns % 5_000_000_000);
         second.requests += 1;
         second.max_ns = second.max_ns.max(ns);

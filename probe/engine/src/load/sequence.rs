@@ -2,9 +2,10 @@
 
 use super::placeholder::{Piece, Pieces};
 use super::plan::StreamPlan;
-use super::sequence_errors::SequenceError;
 use memchr::memmem;
+use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
+use std::fmt;
 use wire::units::nanoseconds;
 
 /// A message may come so much before it is due: the grain of clocks and the jitter of the network.
@@ -37,8 +38,30 @@ pub struct StreamState {
 pub struct CheckedMessage {
     /// By how much it was late; None where its due time is not known.
     pub late_ns: Option<u64>,
-    pub error: Option<SequenceError>,
-    pub early: bool,
+    /// What is wrong with its number or its text, and how often that counts: a gap as the numbers that it skips.
+    pub fault: Option<(SequenceFault, u64)>,
+    pub is_early: bool,
+}
+
+/// A fault in the sequence of a stream's messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SequenceFault {
+    /// Numbers were skipped.
+    Gaps,
+    Repeats,
+    /// The number is lower than the one before.
+    Swaps,
+    /// The message belongs to another connection.
+    Foreign,
+    Malformed,
+    Early,
+}
+
+impl fmt::Display for SequenceFault {
+    fn fmt(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
+        text.write_str(&format!("{self:?}").to_lowercase())
+    }
 }
 
 impl StreamFormat {
@@ -79,19 +102,17 @@ impl StreamFormat {
         }
         let template = if is_first { &self.first } else { &self.chunk };
         let mut k = stream.count - u64::from(self.first.is_some());
-        let mut error = None;
+        let mut fault = None;
         if let Some(template) = template {
             match numbers_in(message, template) {
-                None => error = Some(SequenceError::Malformed),
+                None => fault = Some((SequenceFault::Malformed, 1)),
                 Some((_, Some(other))) if other != id => {
-                    return CheckedMessage {
-                        error: Some(SequenceError::Misrouted),
-                        ..CheckedMessage::default()
-                    };
+                    fault = Some((SequenceFault::Foreign, 1));
+                    return CheckedMessage { fault, ..CheckedMessage::default() };
                 }
                 Some((Some(number), _)) => {
                     k = number;
-                    error = stream.follow(number);
+                    fault = stream.follow(number);
                 }
                 Some((None, _)) => {}
             }
@@ -115,22 +136,22 @@ impl StreamFormat {
         };
         CheckedMessage {
             late_ns: due_ns.map(|due_ns| now_ns.saturating_sub(due_ns)),
-            error,
-            early: earliest_ns.is_some_and(|at_ns| now_ns + EARLY_TOLERANCE_NS < at_ns),
+            fault,
+            is_early: earliest_ns.is_some_and(|at_ns| now_ns + EARLY_TOLERANCE_NS < at_ns),
         }
     }
 }
 
 impl StreamState {
     /// Advances to the number of a message.
-    fn follow(&mut self, number: u64) -> Option<SequenceError> {
+    fn follow(&mut self, number: u64) -> Option<(SequenceFault, u64)> {
         match number.cmp(&self.last) {
-            Ordering::Less => Some(SequenceError::Reordered),
-            Ordering::Equal => Some(SequenceError::Repeated),
+            Ordering::Less => Some((SequenceFault::Swaps, 1)),
+            Ordering::Equal => Some((SequenceFault::Repeats, 1)),
             Ordering::Greater => {
                 let skipped = number - self.last - 1;
                 self.last = number;
-                (skipped > 0).then_some(SequenceError::Gap(skipped))
+                (skipped > 0).then_some((SequenceFault::Gaps, skipped))
             }
         }
     }
@@ -182,7 +203,6 @@ fn parse_due(message: &[u8], field: &[u8]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::sequence_errors::SequenceErrors;
 
     fn stream_format(due_field: Option<&str>) -> StreamFormat {
         StreamFormat::new(&StreamPlan {
@@ -217,10 +237,11 @@ mod tests {
         let format = stream_format(None);
         let second = 1_000_000_000;
         let mut stream = format.begin(second - 7);
-        let mut errors = SequenceErrors::default();
+        let (mut faults, mut early) = (Vec::new(), 0);
         let mut at = |message: &str, now: u64| {
             let message = format.check(&mut stream, message.as_bytes(), 7, now);
-            errors.count(message.error, message.early);
+            faults.extend(message.fault);
+            early += u64::from(message.is_early);
             message.late_ns
         };
         assert_eq!(at("Welcome: 7", second), None);
@@ -232,8 +253,14 @@ mod tests {
         assert_eq!(at("Chunk 5 for 7", 5 * second), Some(0));
         at("Chunk five", 7 * second);
         // Early: a chunk before its due time, and the malformed message, which counts as the ninth.
-        let counts: Vec<_> = errors.named().map(|(_, count)| count).collect();
-        assert_eq!(counts, [2, 1, 1, 1, 1, 2]);
+        let right = [
+            (SequenceFault::Repeats, 1),
+            (SequenceFault::Gaps, 2),
+            (SequenceFault::Swaps, 1),
+            (SequenceFault::Foreign, 1),
+            (SequenceFault::Malformed, 1),
+        ];
+        assert_eq!((faults, early), (right.to_vec(), 2));
     }
 
     #[test]
@@ -273,8 +300,8 @@ mod tests {
             [(due - EARLY_TOLERANCE_NS - 1, true), (due - EARLY_TOLERANCE_NS, false), (due, false)]
         {
             let message = format.check(&mut format.begin(0), b"x", 1, now);
-            assert_eq!(message.early, early, "{now}");
-            assert_eq!((message.late_ns, message.error), (Some(0), None));
+            assert_eq!(message.is_early, early, "{now}");
+            assert_eq!((message.late_ns, message.fault), (Some(0), None));
         }
         let late = format.check(&mut format.begin(7), b"x", 1, due + 10);
         assert_eq!(late.late_ns, Some(3));
@@ -285,11 +312,11 @@ mod tests {
         let mut stream = StreamState::default();
         assert_eq!(stream.follow(1), None);
         assert_eq!(stream.follow(2), None);
-        assert_eq!(stream.follow(5), Some(SequenceError::Gap(2)));
-        assert_eq!(stream.follow(5), Some(SequenceError::Repeated));
-        assert_eq!(stream.follow(4), Some(SequenceError::Reordered));
+        assert_eq!(stream.follow(5), Some((SequenceFault::Gaps, 2)));
+        assert_eq!(stream.follow(5), Some((SequenceFault::Repeats, 1)));
+        assert_eq!(stream.follow(4), Some((SequenceFault::Swaps, 1)));
         assert_eq!(stream.follow(6), None);
-        let gap = SequenceError::Gap(u64::MAX - 7);
+        let gap = (SequenceFault::Gaps, u64::MAX - 7);
         assert_eq!(stream.follow(u64::MAX), Some(gap));
     }
 

@@ -236,14 +236,14 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
 
 /// Which of the errors are in no latency.
 fn left_out(record: &Record) -> String {
-    let errors = record.replies.errors.occurred();
+    let errors = record.replies.errors.iter();
     let (given_up, others): (Vec<_>, Vec<_>) = errors.partition(|(kind, _)| kind.is_timeout());
     let mut text = String::new();
     if !given_up.is_empty() {
         text += "; requests that timed out count in latencies with their age";
     }
     if !others.is_empty() {
-        let others = others.iter().map(|(kind, count)| format!("{count} {}", kind.name()));
+        let others = others.iter().map(|(kind, count)| format!("{count} {kind}"));
         text += "; latencies leave out ";
         text += &others.collect::<Vec<_>>().join(", ");
     }

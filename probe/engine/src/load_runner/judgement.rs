@@ -20,7 +20,7 @@ pub fn place(step: &str, name: &str) -> String {
 
 /// The number of errors of these kinds.
 fn errors(record: &Record, judgement: Judgement) -> u64 {
-    let errors = record.replies.errors.occurred();
+    let errors = record.replies.errors.iter();
     errors.filter(|(kind, _)| kind.judgement() == judgement).map(|(_, count)| count).sum()
 }
 
@@ -30,7 +30,7 @@ pub fn judge_replies(place: &str, record: &Record) -> Option<Cause> {
     let all = record.replies.requests + record.replies.late_requests + wrong;
     (wrong > 0).then(|| {
         let first = match record.first_wrong.as_str() {
-            "" => format!("; errors: {}", named_errors(record)),
+            "" => format!("; errors: {}", record.replies.errors),
             first => format!("; the first: {first}"),
         };
         let why = format!("{place}: {wrong} of {all} answers were not what was expected{first}");
@@ -71,38 +71,23 @@ pub fn too_many_unanswered(record: &Record) -> bool {
 pub fn judge_unanswered(place: &str, record: &Record) -> Option<Cause> {
     too_many_unanswered(record).then(|| {
         let unanswered = errors(record, Judgement::Unanswered);
-        let (all, kinds) = (record.replies.requests + unanswered, named_errors(record));
+        let (all, kinds) = (record.replies.requests + unanswered, &record.replies.errors);
         let why = format!("{place}: {unanswered} of {all} requests had no answer; errors: {kinds}");
         Cause::LoadFailed(why)
     })
 }
 
-/// Each kind of error with its count.
-fn named_errors(record: &Record) -> String {
-    named(record.replies.errors.occurred().map(|(kind, count)| (kind.name(), count)))
-}
-
-/// Names with their counts, without those that are 0.
-fn named<'a>(counts: impl IntoIterator<Item = (&'a str, u64)>) -> String {
-    let counted = counts.into_iter().filter(|(_, count)| *count > 0);
-    let texts: Vec<_> = counted.map(|(kind, count)| format!("{kind} {count}")).collect();
-    texts.join(", ")
-}
-
 /// The cause to end the trial where streams that were to be held open were not, with counts of all errors.
 pub fn judge_streams(place: &str, plan: &Plan, record: &Record) -> Option<Cause> {
-    let sequence = named(record.sequence.named());
     let fed = format!("{} of {} connections were fed", record.fed, plan.connections);
-    if !sequence.is_empty() {
-        let chunks = record.chunks;
-        let why = format!("{place}: {sequence}, in {chunks} chunks; {fed}");
+    if !record.sequence.is_empty() {
+        let why = format!("{place}: {}, in {} chunks; {fed}", record.sequence, record.chunks);
         return Some(Cause::WrongEvidence(why));
     }
     // A failed connect is retried: it does not matter when all were fed in the end.
-    let mut errors = record.replies.errors.occurred();
-    let is_lost = errors.any(|(kind, _)| kind as usize >= ErrorKind::Send as usize);
+    let errors = &record.replies.errors;
+    let is_lost = errors.iter().any(|(kind, _)| kind >= ErrorKind::Send);
     if record.fed < plan.connections as u64 || is_lost {
-        let errors = named_errors(record);
         let why = match errors.is_empty() {
             true => format!("{place}: {fed}; the others got nothing until the end"),
             false => format!("{place}: {fed}; errors: {errors}"),

@@ -2,7 +2,8 @@
 
 use super::judgement::{judge_replies, judge_requests, judge_unanswered};
 use super::*;
-use crate::load::error::{ErrorCounts, ErrorKind, Judgement};
+use crate::load::counts::Counts;
+use crate::load::error::{ErrorKind, Judgement};
 use crate::load::record::Record;
 
 const REQUESTS: u64 = 600;
@@ -17,7 +18,7 @@ fn steps() -> Vec<LoadStep> {
 }
 
 fn upstreams() -> stub::StubPlan {
-    let upstream = json!({"delay": {"kind": "constant", "s": 0}});
+    let upstream = json!({"median_s": 0, "sigma": 0});
     serde_json::from_value(json!({"upstreams": [upstream]})).unwrap()
 }
 
@@ -223,7 +224,7 @@ fn every_kind_of_error_is_judged() {
             ),
         }
         // One request of a thousand without an answer is none that hides slow ones.
-        record.replies.errors = ErrorCounts::default();
+        record.replies.errors = Counts::default();
         record.replies.errors.add(kind, 1);
         assert!(judge_unanswered("step measured", &record).is_none(), "{name}");
     }

@@ -11,7 +11,6 @@ pub struct CallHead {
     /// Bytes of the body that follows.
     pub body: u64,
     pub keep_alive: bool,
-    pub http_1_0: bool,
     pub id: Option<Box<[u8]>>,
 }
 
@@ -32,7 +31,6 @@ pub fn parse(bytes: &[u8]) -> Result<Option<CallHead>, BadHead> {
         used,
         body: 0,
         keep_alive: request.version == Some(1),
-        http_1_0: request.version == Some(0),
         id: request.path.and_then(id_in_query).map(Into::into),
     };
     for field in request.headers.iter() {

@@ -10,7 +10,6 @@ pub mod plan;
 use calls::Ledger;
 use head::{parse, BadHead};
 pub use plan::StubPlan;
-use plan::Upstream;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, Event, EventData, EventFlags};
 use rustix::event::Timespec;
@@ -32,8 +31,11 @@ const BUFFER_BYTES: usize = 16 * 1024;
 const EVENTS: usize = 1024;
 /// The buffer that a connection keeps while nothing is in it.
 const IDLE_BYTES: usize = 4096;
-/// Bytes that connections may hold together: of requests that are not complete, and of answers that nobody reads.
+/// Bytes of requests that are not answered, which connections may hold together.
 const MAX_HELD_BYTES: usize = 64 << 20;
+/// The answers: on a connection that is kept, as HTTP/1.0 must be told, and on one that ends.
+const KEPT: &[u8] = b"HTTP/1.1 200 Stub\r\nConnection: keep-alive\r\nContent-Length: 0\r\n\r\n";
+const LAST: &[u8] = b"HTTP/1.1 200 Stub\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
 const MAX_BUSY_TURNS: u32 = 1000;
 
 struct Caller {
@@ -50,10 +52,9 @@ struct Caller {
     arrival_ns: u64,
     id: Option<Box<[u8]>>,
     keep_alive: bool,
-    /// HTTP/1.0: an answer has to say that the connection is kept alive.
-    http_1_0: bool,
-    out: Vec<u8>,
-    /// The memory of its buffers, as it was counted last.
+    /// What the kernel has not taken of an answer: further requests wait.
+    unsent: &'static [u8],
+    /// The memory of `held`, as it was counted last.
     counted_bytes: usize,
 }
 
@@ -62,7 +63,6 @@ pub struct Stub {
     epoll: OwnedFd,
     listeners: Vec<OwnedFd>,
     pub ports: Vec<u16>,
-    replies: Vec<[Vec<u8>; 3]>,
     connections: Vec<Option<Caller>>,
     free: Vec<usize>,
     generation: u32,
@@ -95,22 +95,10 @@ impl Stub {
         }
         // The soft limit may be raised to it later, for loads.
         let limit = getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX);
-        let reply = |upstream: &Upstream| {
-            ["Connection: close\r\n", "", "Connection: keep-alive\r\n"].map(|connection| {
-                let head = format!(
-                    "HTTP/1.1 {} Stub\r\n{connection}Content-Length: {}\r\n\r\n{}",
-                    upstream.status,
-                    upstream.body.len(),
-                    upstream.body
-                );
-                head.into_bytes()
-            })
-        };
         Ok(Stub {
             epoll: file,
             listeners,
             ports,
-            replies: plan.upstreams.iter().map(reply).collect(),
             connections: Vec::new(),
             free: Vec::new(),
             generation: 0,
@@ -159,8 +147,12 @@ impl Stub {
                 self.send(index);
                 let over = EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR;
                 let flags = event.flags;
-                if flags.intersects(EventFlags::IN | over) && self.is_current(index, generation) {
-                    self.receive(index, now_ns(), flags.intersects(over), buffer);
+                if !self.is_current(index, generation) {
+                    continue;
+                }
+                match flags.intersects(EventFlags::IN | over) {
+                    true => self.receive(index, now_ns(), flags.intersects(over), buffer),
+                    false => self.requests(index, now_ns()),
                 }
             }
         }
@@ -171,7 +163,8 @@ impl Stub {
             }
             self.due.pop();
             if self.is_current(index, generation) {
-                self.answer(index, now);
+                self.answer(index);
+                self.requests(index, now);
             }
         }
         !events.is_empty()
@@ -217,8 +210,7 @@ impl Stub {
                 arrival_ns: 0,
                 id: None,
                 keep_alive: true,
-                http_1_0: false,
-                out: Vec::new(),
+                unsent: &[],
                 counted_bytes: 0,
             });
         }
@@ -251,7 +243,6 @@ impl Stub {
                     }
                     connection.held.extend_from_slice(bytes);
                     self.requests(index, now);
-                    self.count_memory(index);
                     // A short read means that there is no more.
                     if count < buffer.len() && !ending {
                         return;
@@ -264,100 +255,92 @@ impl Stub {
         }
     }
 
-    /// Counts the memory of a connection's buffers, and closes it where all of them have too much.
+    /// Takes the requests that have arrived, as long as none waits for its answer.
+    fn requests(&mut self, index: usize, now: u64) {
+        while self.take_request(index, now) {}
+        self.count_memory(index);
+    }
+
+    /// Takes the next request of a connection. True when it is answered already.
+    fn take_request(&mut self, index: usize, now: u64) -> bool {
+        let connection = match &mut self.connections[index] {
+            Some(connection) if !connection.waiting && connection.unsent.is_empty() => connection,
+            _ => return false,
+        };
+        let head = match parse(&connection.held) {
+            Ok(None) if connection.held.len() <= MAX_HEAD_BYTES => return false,
+            Ok(Some(head)) => head,
+            Ok(None) | Err(BadHead) => {
+                self.close(index);
+                return false;
+            }
+        };
+        let behind = connection.held.len() - head.used;
+        let skipped = (head.body as usize).min(behind);
+        connection.to_skip = head.body - skipped as u64;
+        connection.held.drain(..head.used + skipped);
+        connection.keep_alive = head.keep_alive;
+        connection.waiting = true;
+        connection.arrival_ns = now;
+        let at = now + self.plan.upstreams[connection.upstream].draw_ns(&mut self.random);
+        self.ledger.add(head.id.as_deref(), now, at);
+        connection.id = head.id;
+        if at > now {
+            self.due.push(Reverse((at, index, connection.generation)));
+            return false;
+        }
+        self.answer(index);
+        true
+    }
+
+    fn answer(&mut self, index: usize) {
+        if let Some(connection) = &mut self.connections[index] {
+            // The answer may be late, which must not count as time of the gateway.
+            let now = now_ns();
+            let took_ns = now.saturating_sub(connection.arrival_ns);
+            self.ledger.answered(connection.id.take().as_deref(), now, took_ns);
+            connection.waiting = false;
+            connection.unsent = if connection.keep_alive { KEPT } else { LAST };
+            self.send(index);
+        }
+    }
+
+    /// Counts the memory of a connection's requests, and closes it where those of all need too much.
     fn count_memory(&mut self, index: usize) {
         let Some(connection) = &mut self.connections[index] else {
             return;
         };
-        for buffer in [&mut connection.held, &mut connection.out] {
-            if buffer.is_empty() && buffer.capacity() > IDLE_BYTES {
-                *buffer = Vec::new();
-            }
+        if connection.held.is_empty() && connection.held.capacity() > IDLE_BYTES {
+            connection.held = Vec::new();
         }
-        let bytes = connection.held.capacity() + connection.out.capacity();
+        let bytes = connection.held.capacity();
         let before = std::mem::replace(&mut connection.counted_bytes, bytes);
         self.held_bytes = self.held_bytes - before + bytes;
         if self.held_bytes > MAX_HELD_BYTES {
             let mib = MAX_HELD_BYTES >> 20;
-            self.flood.get_or_insert_with(|| {
-                format!("more than {mib} MiB of requests that are not complete, or of answers that it does not read")
-            });
+            self.flood
+                .get_or_insert_with(|| format!("more than {mib} MiB of requests that are not answered"));
             self.close(index);
-        }
-    }
-
-    /// Parses the requests that have arrived, as long as no answer is due.
-    fn requests(&mut self, index: usize, now: u64) {
-        loop {
-            let connection = match &mut self.connections[index] {
-                Some(connection) if !connection.waiting && !connection.held.is_empty() => connection,
-                _ => return,
-            };
-            let upstream = connection.upstream;
-            let head = match parse(&connection.held) {
-                Ok(None) if connection.held.len() <= MAX_HEAD_BYTES => return,
-                Ok(Some(head)) => head,
-                Ok(None) | Err(BadHead) => return self.close(index),
-            };
-            connection.keep_alive = head.keep_alive;
-            connection.http_1_0 = head.http_1_0;
-            let behind = connection.held.len() - head.used;
-            let skipped = (head.body as usize).min(behind);
-            connection.to_skip = head.body - skipped as u64;
-            connection.held.drain(..head.used + skipped);
-            connection.waiting = true;
-            connection.arrival_ns = now;
-            connection.id = head.id.clone();
-            let generation = connection.generation;
-            let delay = &self.plan.upstreams[upstream].delay;
-            let at = now + delay.draw_ns(&mut self.random);
-            self.ledger.add(head.id.as_deref(), now, at);
-            if at > now {
-                self.due.push(Reverse((at, index, generation)));
-                return;
-            }
-            self.answer(index, now);
-        }
-    }
-
-    fn answer(&mut self, index: usize, now: u64) {
-        if let Some(connection) = &mut self.connections[index] {
-            let form = match (connection.keep_alive, connection.http_1_0) {
-                (false, _) => 0,
-                (true, false) => 1,
-                (true, true) => 2,
-            };
-            // The answer may be late, which must not count as time of the gateway.
-            let took_ns = now_ns().saturating_sub(connection.arrival_ns);
-            self.ledger.answered(connection.id.take().as_deref(), now_ns(), took_ns);
-            let reply = &self.replies[connection.upstream][form];
-            connection.out.extend_from_slice(reply);
-            connection.waiting = false;
-            self.send(index);
-            self.count_memory(index);
-            self.requests(index, now);
         }
     }
 
     fn send(&mut self, index: usize) {
         let connection = match &mut self.connections[index] {
-            Some(connection) if !connection.out.is_empty() => connection,
+            Some(connection) if !connection.unsent.is_empty() => connection,
             _ => return,
         };
-        let mut sent = 0;
-        let over = loop {
-            match net::send(&connection.socket, &connection.out[sent..], SendFlags::NOSIGNAL) {
-                Ok(count) => sent += count,
+        let is_over = loop {
+            match net::send(&connection.socket, connection.unsent, SendFlags::NOSIGNAL) {
+                Ok(count) => connection.unsent = &connection.unsent[count..],
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => break false,
                 Err(_) => break true,
             }
-            if sent == connection.out.len() {
+            if connection.unsent.is_empty() {
                 break !connection.keep_alive;
             }
         };
-        connection.out.drain(..sent);
-        if over {
+        if is_over {
             self.close(index);
         }
     }

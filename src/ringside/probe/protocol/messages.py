@@ -132,7 +132,6 @@ class LoadFigures(Message, frozen=True):
     peak_memory_bytes: Bytes | None = None
     series: tuple[SecondOfLoad, ...] = ()
     course: tuple[SlotOfLoad, ...] | None = None
-    steps: tuple[SlotOfLoad, ...] | None = None
     warnings: tuple[EngineWarning, ...] = ()
     log: RequestLog | None = None
 

@@ -167,9 +167,9 @@ class PartOfLoad(Request, frozen=True):
 class LoadPlan(Request, frozen=True):
     """A load: what is sent, how fast, and what must come back. Times in seconds. `unix`: the path of a socket
     in place of addresses. `sources`: addresses from which connections come in turn. `patience_s`: clients
-    hang up when an answer takes longer. `course_s`: the length of the slots of a time line. `lead_s`: the
-    load begins so much later; before, connections of an open loop are opened, and each is asked once. `log`:
-    the path of a file that gets a line for each request."""
+    hang up when an answer takes longer. `course_s`: the length of the slots of the time line, which are the
+    steps of a staircase otherwise. `lead_s`: the load begins so much later; before, connections of an open loop
+    are opened, and each is asked once. `log`: the path of a file that gets a line for each request."""
 
     protocol: str
     addresses: tuple[str, ...] = ()
@@ -253,28 +253,14 @@ class MergeRequest(WholeRequest, frozen=True):
         return replace(self, merge=replace(self.merge, load=plan)).encode()
 
 
-class LognormalDelay(Request, frozen=True, tag_field="kind", tag="lognormal"):
-    """The logarithm is normal with standard deviation `sigma`."""
-
-    median_s: float
-    sigma: float
-
-
-class TailedDelay(Request, frozen=True, tag_field="kind", tag="tailed"):
-    """Lognormal, but `tail_s` with a probability of `tail_share`."""
-
-    median_s: float
-    sigma: float
-    tail_s: float
-    tail_share: float
-
-
 class StubUpstream(Request, frozen=True):
-    """One upstream: how long it takes, and what it answers."""
+    """How long one upstream takes to answer: the logarithm is normal with standard deviation `sigma`; but it
+    takes `tail_s` with a probability of `tail_share`."""
 
-    delay: LognormalDelay | TailedDelay
-    status: int = 200
-    body: str = ""
+    median_s: float
+    sigma: float
+    tail_s: float = 0.0
+    tail_share: float = 0.0
 
 
 class Stub(Request, frozen=True):

@@ -165,10 +165,8 @@ def _plan(point: Point, name: str, requests: int, connections: int, rate_per_s: 
 
 
 def _stub(point: Point, seed: int) -> protocol.Stub:
-    delay: protocol.LognormalDelay | protocol.TailedDelay = protocol.LognormalDelay(_MEDIAN_S, _SIGMA)
-    if tail := int(point["tail"]):
-        delay = protocol.TailedDelay(_MEDIAN_S, _SIGMA, _TAIL_S, tail / 100)
-    return protocol.Stub((protocol.StubUpstream(delay),) * UPSTREAMS, seed=seed)
+    upstream = protocol.StubUpstream(_MEDIAN_S, _SIGMA, _TAIL_S, int(point["tail"]) / 100)
+    return protocol.Stub((upstream,) * UPSTREAMS, seed=seed)
 
 
 FANOUT = Fanout()

@@ -8,8 +8,8 @@ use crate::load::error::ErrorKind;
 use crate::load::histogram::Histogram;
 use crate::load::interval::Interval;
 use crate::load::record::{Record, Replies};
+use crate::load::sequence::SequenceFault;
 use std::sync::{Arc, Mutex};
-use wire::units::nanoseconds;
 
 /// Consecutive replies with the same status and target. Counting runs saves a look-up for each reply.
 #[derive(Default)]
@@ -51,11 +51,7 @@ impl Recorder {
     /// `targets`: their number; one is not recorded by itself.
     pub fn new(config: &ShardConfig, targets: usize) -> Recorder {
         let plan = &config.plan;
-        let mut record = Record {
-            course: Timeline::new(plan.course_s.map_or(0, nanoseconds)),
-            steps: Timeline::of_steps(plan.steps()),
-            ..Record::default()
-        };
+        let mut record = Record { course: Timeline::new(plan), ..Record::default() };
         if targets > 1 {
             record.targets.resize_with(targets, Replies::default);
         }
@@ -92,7 +88,7 @@ impl Recorder {
         self.settle();
         let record = &mut self.record;
         for replies in std::iter::once(&mut record.replies).chain(&mut record.targets) {
-            *replies = Replies { errors: replies.errors, ..Replies::default() };
+            *replies = Replies { errors: std::mem::take(&mut replies.errors), ..Replies::default() };
         }
         record.first_byte = Histogram::default();
         record.schedule_error = Histogram::default();
@@ -104,9 +100,7 @@ impl Recorder {
     fn end_run(&mut self) {
         let Run { status, target, count } = std::mem::take(&mut self.run);
         if count > 0 {
-            self.note(Some(target), |replies| {
-                *replies.statuses.entry(status).or_default() += count;
-            });
+            self.note(Some(target), |replies| replies.statuses.add(status, count));
         }
     }
 
@@ -158,9 +152,7 @@ impl Recorder {
     /// A request was due then, and sent or not.
     pub fn intended(&mut self, at_ns: u64) {
         let at_ns = at_ns.saturating_sub(self.start_ns);
-        for line in self.record.timelines() {
-            line.due(at_ns);
-        }
+        self.record.course.due(at_ns);
         self.record.intended += 1;
         self.interval.intended += 1;
     }
@@ -195,9 +187,7 @@ impl Recorder {
         });
         self.show(latency_ns);
         let due_ns = now_ns.saturating_sub(self.start_ns + latency_ns);
-        for line in self.record.timelines() {
-            line.answered(due_ns, latency_ns);
-        }
+        self.record.course.answered(due_ns, latency_ns);
         if let Some(number) = number {
             self.record.service_times.push((number, service_ns));
         }
@@ -240,7 +230,10 @@ impl Recorder {
             ReplyEvent::Status(status) => return self.status(status, target),
             ReplyEvent::Message(message) => message,
         };
-        self.record.sequence.count(message.error, message.early);
+        let early = message.is_early.then_some((SequenceFault::Early, 1));
+        for (fault, count) in message.fault.into_iter().chain(early) {
+            self.record.sequence.add(fault, count);
+        }
         self.record.messages += 1;
         self.record.fed += u64::from(!std::mem::replace(fed, true));
         self.interval.requests += 1;
@@ -359,7 +352,7 @@ mod tests {
             recorder.event(1, ReplyEvent::Status(status), &mut false, false, target);
         }
         let record = recorder.finish();
-        let counts = |replies: &Replies| replies.statuses.clone().into_iter().collect::<Vec<_>>();
+        let counts = |replies: &Replies| replies.statuses.iter().collect::<Vec<_>>();
         assert_eq!(counts(&record.replies), [(200, 5), (503, 1)]);
         assert_eq!(counts(&record.targets[0]), [(200, 3)]);
         assert_eq!(counts(&record.targets[1]), [(200, 2), (503, 1)]);
