@@ -87,8 +87,7 @@ def test_streams(ports: tuple[str, str], workplace: Path) -> None:
     streams = load_document(*arguments, *messages)
     # Each gets a first message and at most 15 others. A machine that stalls may deliver fewer.
     assert 5 < streams["messages"] <= 5 * 16
-    assert len(streams["sequence"]) == 6
-    assert set(streams["sequence"].values()) == {0}
+    assert streams["sequence"] == {}
     assert streams["chunk_lateness_ms"]["max"] > 0
     assert streams["pacing"] is None
     shown = load(*arguments, *messages[:3], "Chunk {k} of {id}")

@@ -270,7 +270,7 @@ try:
     for _ in range(1000): one.sendall(call(1) * 1000)
 except OSError: pass"
     );
-    run(&gateway(&unread)).is("wrong-evidence", "request all-1 made 0 calls");
+    run(&gateway(&unread)).is("wrong-evidence", "made 0 calls");
 }
 
 /// Half of the probe's descriptors are not for the gateway's connections, so that samples still see what it does.

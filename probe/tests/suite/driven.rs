@@ -1,48 +1,21 @@
 //! Servers under load: step after step, with upstreams that the probe plays.
 
+use crate::common::served::*;
 use crate::common::*;
 use serde_json::{json, Value};
 use std::thread;
 
-fn plan(changes: Value) -> Value {
-    let mut plan = json!({
-        "protocol": "http", "requests": 20, "connections": 2, "timeout_s": 100,
-        "request": {"headers": [["Host", "here"]]}, "expect": {"status": 200, "equals": "hello"},
-    });
-    for (key, value) in changes.as_object().unwrap() {
-        plan[key] = value.clone();
-    }
-    plan
-}
-
-fn step(name: &str, plan: Value) -> Value {
-    json!({"name": name, "loads": [{"name": "all", "plan": plan}]})
-}
-
 fn service(mode: &str, steps: Value) -> Value {
-    let service = json!({"ready_s": 100, "idle_s": 0.1, "end_s": 30, "steps": steps});
-    with(python("gateway.py", &[mode]), "/service", service)
+    with(python("gateway.py", &[mode]), "/service", service_of(steps))
 }
 
-fn with_upstreams(mode: &str) -> Value {
-    let changes = json!({
-        "request": {"headers": [["Host", "here"], ["X-Request-Id", "all-{n}"]]},
-        "requests": 4, "connections": 4, "timeout_s": 100,
-    });
-    let request = service(mode, json!([step("all", plan(changes))]));
-    // Longer than a host stands still between two calls that are made at once.
-    let delay = json!({"median_s": 2, "sigma": 0});
-    let upstream = json!({ "delay": delay });
-    let stub = json!({"upstreams": [upstream, upstream, upstream], "seed": 1});
-    let mut request = with(request, "/service/stub", stub);
-    let argv = request["argv"].as_array_mut().unwrap();
-    argv.push(json!("upstreams={upstreams}"));
-    request
+fn gateway(mode: &str) -> Value {
+    with_upstreams(service(mode, json!([step("all", identified(4))])))
 }
 
 #[test]
 fn steps_one_after_another_and_loads_at_the_same_time() {
-    let plan = || plan(json!({}));
+    let plan = || service_plan(json!({}));
     let both = json!({"name": "both", "loads": [
         {"name": "few", "plan": plan()}, {"name": "more", "plan": with(plan(), "/requests", json!(50))}]});
     let trial = run(&service("plain", json!([step("first", plan()), both])));
@@ -70,29 +43,29 @@ fn steps_one_after_another_and_loads_at_the_same_time() {
 
 #[test]
 fn servers_that_answer_wrongly_or_not_at_all() {
-    let request = service("lies", json!([step("all", plan(json!({})))]));
+    let request = service("lies", json!([step("all", service_plan(json!({})))]));
     run(&request).is(
         "wrong-evidence",
         "step all: 1 of 20 answers were not what was expected; the first: 'GET /' was answered with 'hell0' \
          instead of 'hello'",
     );
-    let request = service("silent", json!([step("all", plan(json!({"timeout_s": 1})))]));
+    let request = service("silent", json!([step("all", service_plan(json!({"timeout_s": 1})))]));
     run(&request).is("load-failed", "timeout");
-    let request = service("portless", json!([step("all", plan(json!({})))]));
+    let request = service("portless", json!([step("all", service_plan(json!({})))]));
     run(&request).is("wrong-evidence", "names no port");
-    let request = service("dies", json!([step("all", plan(json!({})))]));
+    let request = service("dies", json!([step("all", service_plan(json!({})))]));
     run(&request).is("crashed", "the server ended by itself: exit status 3");
     // Its load is over before its end is there to be seen.
-    let short = plan(json!({"requests": null, "duration_s": 0.5}));
+    let short = service_plan(json!({"requests": null, "duration_s": 0.5}));
     let request = service("falls", json!([step("all", short)]));
     run(&request).is("crashed", "the server ended by itself: killed by signal 14");
 }
 
 #[test]
 fn no_further_step_when_one_was_too_slow() {
-    let mut slow = step("slow", plan(json!({})));
+    let mut slow = step("slow", service_plan(json!({})));
     slow["last_above_p99_s"] = json!(1e-7);
-    let steps = json!([step("first", plan(json!({}))), slow, step("never", plan(json!({})))]);
+    let steps = json!([step("first", service_plan(json!({}))), slow, step("never", service_plan(json!({})))]);
     let trial = run(&service("plain", steps));
     trial.is("ok", "");
     let names: Vec<_> = trial.of("load").iter().map(|one| &one["step"]).collect();
@@ -101,7 +74,7 @@ fn no_further_step_when_one_was_too_slow() {
 
 #[test]
 fn gateways_must_call_all_upstreams_at_the_same_time() {
-    let trial = run(&with_upstreams("parallel"));
+    let trial = run(&gateway("parallel"));
     trial.is("ok", "");
     let seen = &trial.of("load")[0]["upstreams"];
     assert_eq!(seen["requests"], 4, "{seen:#}");
@@ -110,8 +83,8 @@ fn gateways_must_call_all_upstreams_at_the_same_time() {
     let overhead = seen["overhead"]["min_ns"].as_u64().unwrap();
     let service = trial.of("load")[0]["histograms"]["service"]["min_ns"].as_u64();
     assert!(overhead + 1_990_000_000 <= service.unwrap(), "{seen:#}");
-    run(&with_upstreams("one-by-one")).is("wrong-evidence", "one after another");
-    run(&with_upstreams("two")).is("wrong-evidence", "made 2 calls that the upstreams answered, not 3");
+    run(&gateway("one-by-one")).is("wrong-evidence", "one after another");
+    run(&gateway("two")).is("wrong-evidence", "made 2 calls that the upstreams answered, not 3");
 }
 
 /// Six feeds with a chunk every 200 ms; `mode` says what is wrong with them.
@@ -131,8 +104,7 @@ fn feed_of(mode: &str, timeout_s: f64, changes: Value) -> Trial {
     }
     let mut step = step("held", plan);
     step["marks"] = json!([{"name": "early", "at_s": 0.5}, {"name": "middle", "at_s": 3}]);
-    let service = json!({"ready_s": 100, "idle_s": 0.1, "end_s": 30, "steps": [step]});
-    let request = with(python("feed.py", &[mode]), "/service", service);
+    let request = with(python("feed.py", &[mode]), "/service", service_of(json!([step])));
     run(&with(request, "/timeline", json!(true)))
 }
 
@@ -231,25 +203,24 @@ fn servers_have_the_descriptors_that_the_host_allows() {
 fn bad_steps_get_one_line() {
     for (steps, said) in [
         (json!([{"name": "a", "loads": []}]), "needs a load"),
-        (json!([step("a", plan(json!({"addresses": ["127.0.0.1:1"]})))]), "the program's own"),
-        (json!([step("a", plan(json!({"timeout_s": 0})))]), "timeout_s"),
+        (json!([step("a", service_plan(json!({"addresses": ["127.0.0.1:1"]})))]), "the program's own"),
+        (json!([step("a", service_plan(json!({"timeout_s": 0})))]), "timeout_s"),
         (
-            json!([step("a", plan(json!({"stream": {"vanish": {"percent": 1, "at_s": 1}}})))]),
+            json!([step("a", service_plan(json!({"stream": {"vanish": {"percent": 1, "at_s": 1}}})))]),
             "slow and vanish are for streams only",
         ),
         (json!([{"name": "a", "loads": [], "colour": 1}]), "colour"),
         (
-            json!([{"name": "a", "loads": [{"name": "b", "plan": plan(json!({}))}],
+            json!([{"name": "a", "loads": [{"name": "b", "plan": service_plan(json!({}))}],
                     "marks": [{"name": "x", "at_s": 2}, {"name": "y", "at_s": 1}]}]),
             "in the order of their times",
         ),
     ] {
-        let talk = refused(&format!("{}\n", service("plain", steps)));
-        assert!(talk.contains(said), "{talk}");
+        is_refused(&service("plain", steps), said);
     }
-    let mut request = with_upstreams("parallel");
-    request["service"]["stub"]["upstreams"][0]["delay"]["s"] = json!(-1);
-    assert!(refused(&format!("{request}\n")).contains("times are"));
+    let mut request = gateway("parallel");
+    request["service"]["stub"]["upstreams"][0]["median_s"] = json!(-1);
+    is_refused(&request, "median_s: 0 to 3600, not -1");
 }
 
 /// The rates follow from what an earlier step has shown.
@@ -262,7 +233,8 @@ fn rates_of_the_servers_own() {
     let overload = |multiples| {
         let pacing = stairs(multiples);
         let changes = json!({"pacing": pacing, "patience_s": 5, "course_s": 0.1, "requests": null});
-        let steps = json!([step("capacity", plan(json!({}))), step("measured", plan(changes))]);
+        let steps =
+            json!([step("capacity", service_plan(json!({}))), step("measured", service_plan(changes))]);
         service("plain", steps)
     };
     let trial = run(&overload([0.5, 2.0, 0.5]));
@@ -286,7 +258,7 @@ fn rates_of_the_servers_own() {
 fn abandoned(mode: &str) -> Trial {
     let clients = |name: &str, changes: Value| {
         let id = format!("{name}-{{n}}");
-        let mut plan = plan(json!({
+        let mut plan = service_plan(json!({
             "request": {"headers": [["Host", "here"], ["X-Request-Id", id]]},
             "requests": 2, "connections": 2,
         }));
@@ -299,7 +271,7 @@ fn abandoned(mode: &str) -> Trial {
         clients("leaving", json!({"patience_s": 0.5})),
         clients("staying", json!({"requests": 1, "connections": 1})),
     ]);
-    let request = with(with_upstreams(mode), "/service/steps", steps);
+    let request = with(gateway(mode), "/service/steps", steps);
     run(&request)
 }
 

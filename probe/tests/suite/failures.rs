@@ -35,7 +35,7 @@ fn errors_of_bad_servers_have_their_kinds() {
     for (kind, reply, close) in cases {
         let server = Server::replying(reply, close);
         let changes = json!({"requests": 6, "expect": {"status": 200, "equals": "hello"}});
-        let outcome = load(&plan(&server, changes)).outcome;
+        let outcome = drive(&server, changes);
         let mut errors = outcome["errors"].clone();
         if kind == "unsolicited" {
             // Each of them came after a good reply, that counts.
@@ -61,7 +61,7 @@ fn hung_servers_are_given_up() {
             json!({"requests": 4, "timeout_s": 0.5, "connections": 4, "pacing": paced}),
             json!({"requests": 4, "timeout_s": 0.5, "connections": 4, "pacing": paced, "slack_s": 0.02}),
         ] {
-            let outcome = load(&plan(&server, changes)).outcome;
+            let outcome = drive(&server, changes);
             assert_eq!(outcome["errors"], json!({"timeout": 4}), "{outcome:#}");
             // Requests that timed out count in the latencies, and none of them did so early.
             let latency = &outcome["histograms"]["latency"];
@@ -76,7 +76,7 @@ fn hung_servers_are_given_up() {
     let body = "x".repeat(8 << 20);
     let request = json!({"method": "POST", "headers": [["Host", "here"]], "body": body});
     let changes = json!({"requests": 2, "timeout_s": 1, "request": request});
-    let outcome = load(&plan(&deaf, changes)).outcome;
+    let outcome = drive(&deaf, changes);
     assert_eq!(outcome["errors"], json!({"timeout": 2}), "{outcome:#}");
 }
 
@@ -87,7 +87,7 @@ fn resets_and_idle_closes() {
             reset(stream);
         }
     });
-    let outcome = load(&plan(&server, json!({"requests": 4}))).outcome;
+    let outcome = drive(&server, json!({"requests": 4}));
     assert_eq!(outcome["errors"], json!({"reset": 4}), "{outcome:#}");
     // Closes what it has answered. That is nobody's error, unless the next request meets the close
     // halfway, when this process was kept from running for as long as the gap between two.
@@ -97,7 +97,7 @@ fn resets_and_idle_closes() {
     });
     let pacing = json!({"kind": "constant", "rate_per_s": 10});
     let changes = json!({"requests": 10, "connections": 1, "pacing": pacing});
-    let outcome = load(&plan(&polite, changes)).outcome;
+    let outcome = drive(&polite, changes);
     let errors = outcome["errors"].as_object().unwrap();
     let met: u64 = errors.values().map(|count| count.as_u64().unwrap()).sum();
     assert_eq!(outcome["requests"].as_u64().unwrap() + met, 10, "{outcome:#}");
@@ -120,13 +120,13 @@ fn a_server_that_closes_without_a_word_is_asked_again_at_once() {
     };
     let body = json!({"method": "POST", "headers": [["Host", "here"]], "body": ""});
     let changes = |requests| json!({"connections": 1, "requests": requests, "request": body});
-    let outcome = load(&plan(&server(true), changes(200))).outcome;
+    let outcome = drive(&server(true), changes(200));
     let opened = outcome["connections"]["opened"].as_u64().unwrap();
     assert!(opened >= 100, "{outcome:#}");
     // Half of the requests meet a close, after each of which there was a pause of 0.1 s.
     let duration_ns = outcome["duration_ns"].as_u64().unwrap();
     assert!(duration_ns < 5_000_000_000, "{outcome:#}");
-    let outcome = load(&plan(&server(false), changes(6))).outcome;
+    let outcome = drive(&server(false), changes(6));
     let duration_ns = outcome["duration_ns"].as_u64().unwrap();
     assert!(duration_ns >= 500_000_000, "{outcome:#}");
 }
@@ -142,7 +142,7 @@ fn nobody_listens() {
     for addresses in [vec![&address], vec![&address, &address]] {
         // It ends long before the time-out, and before its duration.
         let changes = json!({"addresses": addresses, "duration_s": 1000, "requests": null, "threads": 2});
-        let outcome = load(&plan(&server, changes)).outcome;
+        let outcome = drive(&server, changes);
         assert_eq!(outcome["outcome"], "load-failed");
         let detail = outcome["detail"].as_str().unwrap();
         let right = format!("no server listens at {address}");
@@ -192,7 +192,7 @@ fn a_server_that_sends_without_end_cannot_hold_the_load() {
         while stream.write_all(&pieces).is_ok() {}
     });
     let changes = json!({"connections": 2, "requests": null, "duration_s": 0.5, "timeout_s": 1});
-    let outcome = load(&plan(&server, changes)).outcome;
+    let outcome = drive(&server, changes);
     assert_eq!(outcome["outcome"], "load-failed", "{outcome:#}");
     assert_eq!(outcome["requests"], 0);
 }

@@ -1,7 +1,8 @@
-//! HTTP/2, from servers that speak frames by hand, good ones and bad ones. Both back-ends must count the same.
+//! HTTP/2, from servers that speak frames by hand, good ones and bad ones.
 
 use crate::common::certificates::{file, serve};
 use crate::common::driving::*;
+use crate::common::is_refused;
 use crate::common::server::{dribble, Server};
 use serde_json::{json, Value};
 use std::io::{Read, Write};
@@ -65,7 +66,7 @@ fn the_wait_for_a_stream_is_the_queue() {
     });
     for pacing in [json!({"kind": "closed"}), json!({"kind": "constant", "rate_per_s": 1e6})] {
         let changes = json!({"connections": 1, "requests": 80, "pacing": pacing});
-        let outcome = load(&plan(&server, http2(4, changes))).outcome;
+        let outcome = drive(&server, http2(4, changes));
         assert_eq!(outcome["requests"], 80, "{outcome:#}");
         let histograms = &outcome["histograms"];
         let [latency, service, queue, error] = ["latency", "service", "queue", "schedule_error"]
@@ -101,7 +102,12 @@ fn reply(number: u32) -> Vec<u8> {
 }
 
 /// Answers every request.
-pub fn answer(mut stream: impl Read + Write) {
+pub fn answer(stream: impl Read + Write) {
+    answer_with(stream, reply);
+}
+
+/// Answers every request with what this makes of the number of its stream.
+fn answer_with(mut stream: impl Read + Write, reply: impl Fn(u32) -> Vec<u8>) {
     if !begin(&mut stream) {
         return;
     }
@@ -115,10 +121,6 @@ pub fn answer(mut stream: impl Read + Write) {
 pub fn http2(streams: usize, mut changes: Value) -> Value {
     changes["http2"] = json!({ "streams": streams });
     changes
-}
-
-fn errors(outcome: &Value) -> Vec<&str> {
-    outcome["errors"].as_object().unwrap().keys().map(String::as_str).collect()
 }
 
 #[test]
@@ -136,10 +138,8 @@ fn several_requests_on_each_connection() {
                         "tls": tls, "expect": {"status": 200, "equals": "hello"},
                     }),
                 );
-                let outcome = load(&plan(&server, changes)).outcome;
-                assert_eq!(outcome["outcome"], "ok", "{outcome:#}");
-                assert_eq!(outcome["requests"], 90, "{outcome:#}");
-                assert_eq!(outcome["errors"], json!({}));
+                let outcome = drive(&server, changes);
+                all_answered(&outcome, 90);
                 assert_eq!(outcome["statuses"], json!({"200": 90}));
                 // On a busy machine all requests can be over before the last handshake is.
                 let opened = outcome["connections"]["opened"].as_u64().unwrap();
@@ -180,8 +180,8 @@ fn frames_in_any_pieces_and_order() {
         }
     });
     let changes = http2(2, json!({"requests": 8, "connections": 1, "expect": {"equals": "hello"}}));
-    let outcome = load(&plan(&server, changes)).outcome;
-    assert_eq!((&outcome["requests"], &outcome["errors"]), (&json!(8), &json!({})), "{outcome:#}");
+    let outcome = drive(&server, changes);
+    all_answered(&outcome, 8);
 }
 
 #[test]
@@ -221,7 +221,7 @@ fn large_bodies_in_both_directions() {
     let request = json!({"method": "POST", "headers": [["Host", "here"]], "body": "x".repeat(1 << 20)});
     let expect = json!({"equals": "y".repeat(40 * 16_384)});
     let changes = http2(1, json!({"requests": 6, "request": request, "expect": expect}));
-    let outcome = load(&plan(&server, changes)).outcome;
+    let outcome = drive(&server, changes);
     assert_eq!(outcome["requests"], 6, "{:#}", outcome["detail"]);
 }
 
@@ -266,9 +266,8 @@ fn a_server_that_waits_for_the_window() {
         (json!({"streams": 1, "window_bytes": 300_000}), false),
         (json!({"streams": 1}), false),
     ] {
-        let outcome = load(&plan(&server, json!({"requests": 6, "http2": http2}))).outcome;
-        assert_eq!(outcome["requests"], 6, "{outcome:#}");
-        assert_eq!(outcome["errors"], json!({}), "{outcome:#}");
+        let outcome = drive(&server, json!({"requests": 6, "http2": http2}));
+        all_answered(&outcome, 6);
         let warnings = outcome["warnings"].to_string();
         assert_eq!(warnings.contains("in 6 replies"), waits, "{warnings}");
     }
@@ -293,16 +292,11 @@ fn grpc(number: u32, ends: &[&[u8]]) -> Vec<u8> {
 fn the_status_of_a_grpc_call_is_in_its_trailers() {
     for (status, counted) in [(&[&b"0"[..]][..], "200"), (&[b"14"], "14"), (&[], "2"), (&[b"x"], "2")] {
         let replies: Vec<Vec<u8>> = status.iter().map(|text| text.to_vec()).collect();
-        let server = Server::start(move |mut stream, _| {
+        let server = Server::start(move |stream, _| {
             let ends: Vec<&[u8]> = replies.iter().map(Vec::as_slice).collect();
-            begin(&mut stream);
-            while let Some(number) = request(&mut stream) {
-                if stream.write_all(&grpc(number, &ends)).is_err() {
-                    return;
-                }
-            }
+            answer_with(stream, |number| grpc(number, &ends));
         });
-        let outcome = load(&plan(&server, http2(3, json!({})))).outcome;
+        let outcome = drive(&server, http2(3, json!({})));
         assert_eq!(outcome["statuses"], json!({counted: 20}), "{outcome:#}");
         let errors = if counted == "200" { json!({}) } else { json!({"status": 20}) };
         assert_eq!(outcome["errors"], errors, "{outcome:#}");
@@ -313,17 +307,11 @@ fn the_status_of_a_grpc_call_is_in_its_trailers() {
 
 #[test]
 fn streams_of_messages() {
-    let server = Server::start(|mut stream, _| {
-        begin(&mut stream);
-        while let Some(number) = request(&mut stream) {
-            let bytes = [
-                frame(HEADERS, END_HEADERS, number, OK),
-                frame(DATA, 0, number, b"a0"),
-                frame(DATA, 0, number, b"a1\n"),
-            ];
-            stream.write_all(&bytes.concat()).unwrap();
-        }
-    });
+    let messages = |number| {
+        let head = frame(HEADERS, END_HEADERS, number, OK);
+        [head, frame(DATA, 0, number, b"a0"), frame(DATA, 0, number, b"a1\n")].concat()
+    };
+    let server = Server::start(move |stream, _| answer_with(stream, messages));
     let changes = http2(
         4,
         json!({
@@ -331,7 +319,7 @@ fn streams_of_messages() {
             "stream": {"first": "a0", "chunk": "a{k}", "interval_s": 0.001},
         }),
     );
-    let outcome = load(&plan(&server, changes)).outcome;
+    let outcome = drive(&server, changes);
     assert_eq!(outcome["messages"], 16, "{outcome:#}");
     assert_eq!(outcome["errors"], json!({}));
     assert_eq!(outcome["connections"]["open_at_end"], 2);
@@ -364,7 +352,7 @@ fn requests_that_were_not_processed_are_sent_again() {
     for pacing in [json!({"kind": "closed"}), json!({"kind": "constant", "rate_per_s": 200})] {
         let changes = http2(3, json!({"requests": 60, "connections": 2, "pacing": pacing}));
         seen.store(0, Ordering::Relaxed);
-        let outcome = load(&plan(&server, changes)).outcome;
+        let outcome = drive(&server, changes);
         let answered = ["requests", "late_requests"].map(|key| outcome[key].as_u64().unwrap());
         assert_eq!(answered[0] + answered[1], 60, "{outcome:#}");
         assert_eq!(outcome["errors"], json!({}), "{outcome:#}");
@@ -405,15 +393,8 @@ fn servers_that_break_the_rules() {
         ("status", Box::new(|number| frame(HEADERS, END_HEADERS | END_STREAM, number, b"\x8e"))),
     ];
     for (case, (kind, reply)) in cases.into_iter().enumerate() {
-        let server = Server::start(move |mut stream, _| {
-            begin(&mut stream);
-            while let Some(number) = request(&mut stream) {
-                if stream.write_all(&reply(number)).is_err() {
-                    return;
-                }
-            }
-        });
-        let outcome = load(&plan(&server, http2(1, json!({"requests": 4, "timeout_s": 2})))).outcome;
+        let server = Server::start(move |stream, _| answer_with(stream, &reply));
+        let outcome = drive(&server, http2(1, json!({"requests": 4, "timeout_s": 2})));
         assert_eq!(outcome["requests"], 0, "{case}: {outcome:#}");
         assert_eq!(errors(&outcome), [kind], "{case}: {outcome:#}");
         let detail = outcome["detail"].as_str().unwrap();
@@ -459,8 +440,7 @@ fn floods_are_bounded() {
             let _ = stream.write_all(&first);
             while stream.write_all(&repeated).is_ok() {}
         });
-        let outcome =
-            load(&plan(&server, http2(2, json!({"requests": 2, "connections": 1, "timeout_s": 2})))).outcome;
+        let outcome = drive(&server, http2(2, json!({"requests": 2, "connections": 1, "timeout_s": 2})));
         assert_eq!(outcome["requests"], 0, "{name}: {outcome:#}");
         let found = errors(&outcome);
         assert!(!found.is_empty() && found.iter().all(|kind| kinds.contains(kind)), "{name}: {found:?}");
@@ -506,7 +486,7 @@ fn the_end_of_a_connection_while_a_body_arrives() {
             }
         });
         let changes = json!({"requests": 4, "timeout_s": 5, "expect": {"equals": "hello"}});
-        let outcome = load(&plan(&server, http2(1, changes))).outcome;
+        let outcome = drive(&server, http2(1, changes));
         assert_eq!(errors(&outcome), kinds, "{case}: {outcome:#}");
         if kinds.is_empty() {
             assert_eq!(outcome["requests"], 4, "{outcome:#}");
@@ -530,7 +510,7 @@ fn a_server_that_begins_wrongly() {
             let _ = stream.read_to_end(&mut Vec::new());
         });
         let changes = json!({"requests": 4, "timeout_s": 2});
-        let outcome = load(&plan(&server, http2(2, changes))).outcome;
+        let outcome = drive(&server, http2(2, changes));
         assert_eq!(errors(&outcome), kinds, "{bytes:?} {outcome:#}");
     }
 }
@@ -538,21 +518,21 @@ fn a_server_that_begins_wrongly() {
 #[test]
 fn servers_without_http2() {
     let old = Server::replying(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", true);
-    let outcome = load(&plan(&old, http2(2, json!({"requests": 4, "timeout_s": 2})))).outcome;
+    let outcome = drive(&old, http2(2, json!({"requests": 4, "timeout_s": 2})));
     assert_eq!(outcome["requests"], 0, "{outcome:#}");
     assert!(!errors(&outcome).contains(&"timeout"), "{outcome:#}");
     let silent = Server::start(|mut stream, _| {
         let _ = stream.read(&mut [0; 1000]);
         std::thread::sleep(Duration::from_secs(5));
     });
-    let outcome = load(&plan(&silent, http2(2, json!({"requests": 4, "timeout_s": 1})))).outcome;
+    let outcome = drive(&silent, http2(2, json!({"requests": 4, "timeout_s": 1})));
     assert_eq!(errors(&outcome), ["timeout"], "{outcome:#}");
     let tls = json!({"server_name": "localhost", "insecure": true});
     for protocols in [&["http/1.1"][..], &[]] {
         let server = serve("good", protocols, |mut stream, _| {
             let _ = stream.read(&mut [0; 100]);
         });
-        let outcome = load(&plan(&server, http2(2, json!({"requests": 4, "tls": tls})))).outcome;
+        let outcome = drive(&server, http2(2, json!({"requests": 4, "tls": tls})));
         assert_eq!(errors(&outcome), ["no-http2"], "{outcome:#}");
     }
 }
@@ -568,9 +548,6 @@ fn what_is_only_for_http1() {
         http2(1, json!({"protocol": "tcp", "line": "1"})),
         http2(1, json!({"protocol": "ws", "line": "1"})),
     ] {
-        let refused = crate::common::start(&plan(&server, changes)).wait_with_output().unwrap();
-        let stderr = String::from_utf8_lossy(&refused.stderr);
-        assert_eq!(refused.status.code(), Some(2), "{stderr}");
-        assert!(stderr.contains("http2"), "{stderr}");
+        is_refused(&plan(&server, changes), "http2");
     }
 }

@@ -52,7 +52,7 @@ fn replies_have_the_stamps_of_the_kernel() {
         "connections": 4, "requests": 400, "pacing": {"kind": "constant", "rate_per_s": 1000},
     });
     for (name, server, changes) in layers(&changes) {
-        let outcome = load(&plan(&server, changes)).outcome;
+        let outcome = drive(&server, changes);
         assert_eq!(outcome["errors"], json!({}), "{name}: {outcome:#}");
         assert_eq!(count(&outcome, &["requests", "late_requests"]), 400, "{name}");
         let [reads, stamped] = ["reads", "stamped_reads"].map(|key| count(&outcome, &[key]));
@@ -68,7 +68,7 @@ fn slack_is_for_all_layers() {
         "slack_s": 0.05,
     });
     for (name, server, changes) in layers(&changes) {
-        let outcome = load(&plan(&server, changes)).outcome;
+        let outcome = drive(&server, changes);
         assert_eq!(outcome["errors"], json!({}), "{name}: {outcome:#}");
         assert_eq!(outcome["intended"], 500, "{name}");
         assert_eq!(count(&outcome, &["requests", "late_requests"]), 500, "{name}");
@@ -114,7 +114,7 @@ fn streams_of_messages_inside_tls() {
         let _ = socket.read();
     });
     for (server, streams, changes) in [(h2s, 6, http2(2, stream("chunk"))), (wss, 3, stream("message"))] {
-        let outcome = load(&plan(&server, changes)).outcome;
+        let outcome = drive(&server, changes);
         assert_eq!(outcome["errors"], json!({}), "{outcome:#}");
         assert_eq!(outcome["messages"], 3 * streams, "{outcome:#}");
         assert_eq!(outcome["streams"]["fed"], streams);
@@ -146,7 +146,7 @@ fn bad_frames_inside_tls() {
                 }
             }
         });
-        let outcome = load(&plan(&server, http2(1, changes.clone()))).outcome;
+        let outcome = drive(&server, http2(1, changes.clone()));
         let errors: Vec<_> = outcome["errors"].as_object().unwrap().keys().collect();
         assert_eq!(errors, [kind], "{outcome:#}");
         assert_eq!(outcome["requests"], 0);
@@ -164,7 +164,7 @@ fn bad_frames_inside_tls() {
             let _ = stream.write_all(bytes);
             let _ = stream.read(&mut [0; 100]);
         });
-        let outcome = load(&plan(&server, websocket(changes.clone()))).outcome;
+        let outcome = drive(&server, websocket(changes.clone()));
         let errors: Vec<_> = outcome["errors"].as_object().unwrap().keys().collect();
         assert_eq!(errors, [kind], "{bytes:?} {outcome:#}");
     }

@@ -1,9 +1,9 @@
-//! Requests that differ: placeholders, several targets. Both back-ends must count the same.
+//! Requests that differ: placeholders, several targets.
 
 use crate::common::driving::*;
 use crate::common::server::{request, Server, OK};
 use crate::common::*;
-use serde_json::{json, Value};
+use serde_json::json;
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::sync::{Arc, Mutex};
@@ -47,9 +47,8 @@ fn placeholders_have_the_values_of_each_request() {
         },
         "templates": {"columns": ["user"], "rows": [["a b"], ["c"], ["d"]]},
     });
-    let outcome = load(&plan(&server, changes)).outcome;
-    assert_eq!(outcome["requests"], 12, "{outcome:#}");
-    assert_eq!(outcome["errors"], json!({}));
+    let outcome = drive(&server, changes);
+    all_answered(&outcome, 12);
     let requests = std::mem::take(&mut *requests.lock().unwrap());
     let mut numbers = BTreeSet::new();
     for text in &requests {
@@ -71,7 +70,7 @@ fn placeholders_have_the_values_of_each_request() {
         "protocol": "tcp", "line": "get {key} {n}", "requests": 4,
         "templates": {"columns": ["key"], "rows": [["one"], ["two"]]},
     });
-    let outcome = load(&plan(&server, changes)).outcome;
+    let outcome = drive(&server, changes);
     assert_eq!(outcome["requests"], 4, "{outcome:#}");
     let lines: BTreeSet<_> = std::mem::take(&mut *lines.lock().unwrap()).into_iter().collect();
     let right = ["get one 1\n", "get one 3\n", "get two 2\n", "get two 4\n"];
@@ -80,16 +79,9 @@ fn placeholders_have_the_values_of_each_request() {
 
 #[test]
 fn targets_take_turns() {
-    let server = Server::start(|mut stream, _| {
-        while let Some(text) = request(&mut stream) {
-            let reply: &[u8] = match path(&text) {
-                "/b" => b"HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n",
-                _ => OK,
-            };
-            if stream.write_all(reply).is_err() {
-                return;
-            }
-        }
+    let server = Server::answering(|head| match path(head) {
+        "/b" => b"HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n".to_vec(),
+        _ => OK.to_vec(),
     });
     let targets = json!(["/a", "/b"]);
     for pacing in [json!({"kind": "closed"}), json!({"kind": "constant", "rate_per_s": 400})] {
@@ -97,7 +89,7 @@ fn targets_take_turns() {
             "requests": 40, "pacing": pacing, "connections": 3,
             "request": {"targets": targets, "headers": [["Host", "here"]]},
         });
-        let outcome = load(&plan(&server, changes)).outcome;
+        let outcome = drive(&server, changes);
         assert_eq!((&outcome["requests"], &outcome["errors"]), (&json!(20), &json!({"status": 20})));
         let [a, b] = outcome["targets"].as_array().unwrap().as_slice() else {
             panic!("{outcome:#}");
@@ -114,12 +106,7 @@ fn targets_take_turns() {
 #[test]
 fn plans_of_requests_that_cannot_be_sent() {
     let server = Server::replying(OK, false);
-    let refused = |changes: Value, why: &str| {
-        let output = start(&plan(&server, changes)).wait_with_output().unwrap();
-        let text = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{text}");
-        assert!(text.contains(why), "{text}");
-    };
+    let refused = |changes, why| is_refused(&plan(&server, changes), why);
     let request = json!({"target": "/{user}", "headers": [["Host", "here"]]});
     refused(json!({"request": request, "templates": {}}), "the placeholder {user} is unknown");
     let templates = json!({"columns": ["user"], "rows": [["a", "b"]]});

@@ -1,20 +1,15 @@
 //! Loads that several engines share: what they do together is what one engine with all their threads does.
 
 use crate::common::driving::*;
-use crate::common::server::{request, Server, OK};
+use crate::common::server::{Server, OK};
 use crate::common::*;
 use serde_json::{json, Value};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 use std::sync::{Arc, Mutex};
 
 fn probe(line: &Value) -> Child {
-    let mut probe = Command::new(PROBE)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut probe = spawn();
     writeln!(probe.stdin.as_mut().unwrap(), "{line}").unwrap();
     probe
 }
@@ -73,14 +68,9 @@ pub fn of<'a>(messages: &'a [Value], kind: &str) -> &'a Value {
 fn every_request_and_connection_belongs_to_one_engine() {
     let paths = Arc::new(Mutex::new(Vec::new()));
     let seen = paths.clone();
-    let server = Server::start(move |mut stream, _| {
-        while let Some(request) = request(&mut stream) {
-            let path = request.split(' ').nth(1).unwrap().to_owned();
-            seen.lock().unwrap().push(path);
-            if stream.write_all(OK).is_err() {
-                return;
-            }
-        }
+    let server = Server::answering(move |request| {
+        seen.lock().unwrap().push(request.split(' ').nth(1).unwrap().to_owned());
+        OK.to_vec()
     });
     for (connections, threads, engines) in [(7, 1, 3), (9, 2, 2), (4, 1, 1)] {
         paths.lock().unwrap().clear();
@@ -99,8 +89,7 @@ fn every_request_and_connection_belongs_to_one_engine() {
         assert_eq!(opened.iter().sum::<u64>(), connections);
         assert!(opened.iter().max().unwrap() - opened.iter().min().unwrap() <= 1, "{opened:?}");
         let outcome = of(&merged, "outcome");
-        assert_eq!(outcome["outcome"], "ok", "{outcome:#}");
-        assert_eq!(outcome["requests"], 101);
+        all_answered(outcome, 101);
         assert_eq!(outcome["statuses"], json!({"200": 101}));
         assert_eq!(outcome["connections"]["opened"], connections);
         let total = |key: &str| -> u64 {
@@ -187,22 +176,12 @@ fn a_part_that_is_not_started_ends() {
 fn unusable_parts_and_records() {
     let server = Server::replying(OK, false);
     let whole = plan(&server, json!({}));
-    let refused = |line: String, word: &str| {
-        let mut probe = Command::new(PROBE);
-        let mut probe =
-            probe.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        writeln!(probe.stdin.take().unwrap(), "{line}").unwrap();
-        let output = probe.wait_with_output().unwrap();
-        let why = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{why}");
-        assert!(why.contains(word) && why.lines().count() == 1, "{why}");
-    };
     for (part, word) in [
         (json!({"engine": 2, "engines": 2}), "engine: 0 to 1"),
         (json!({"engine": 0, "engines": 0}), "engines: 1 to"),
         (json!({"engine": 0, "engines": 3}), "each needs a connection"),
     ] {
-        refused(with(whole.clone(), "/load/part", part).to_string(), word);
+        is_refused(&with(whole.clone(), "/load/part", part), word);
     }
     let headers = json!([["Host", "here"], ["X-Request-Id", "{n}"]]);
     let mut many = with(whole.clone(), "/load/request/headers", headers);
@@ -213,11 +192,11 @@ fn unusable_parts_and_records() {
         let mut many = many.clone();
         many["load"]["duration_s"] = json!(1);
         many["load"][key] = value;
-        refused(many.to_string(), "service times by request: for HTTP/1.1");
+        is_refused(&many, "service times by request: for HTTP/1.1");
     }
     let merge = |load: &Value, records| json!({"version": 1, "merge": {"load": load, "records": records}});
-    refused(merge(&whole["load"], 1).to_string(), "1 is missing");
-    refused(format!("{}\n{{}}", merge(&whole["load"], 1)), "record 1: missing field");
+    is_refused(&merge(&whole["load"], 1), "1 is missing");
+    is_refused(&format!("{}\n{{}}", merge(&whole["load"], 1)), "record 1: missing field");
     let part = with(whole, "/load/part", json!({"engine": 0, "engines": 2}));
-    refused(merge(&part["load"], 0).to_string(), "leave `part` out");
+    is_refused(&merge(&part["load"], 0), "leave `part` out");
 }

@@ -1,4 +1,4 @@
-//! The schedule of an open loop: instants, counts, and what latency counts from. Both back-ends must count the same.
+//! The schedule of an open loop: instants, counts, and what latency counts from.
 
 use crate::common::driving::*;
 use crate::common::server::{request, Server, OK};
@@ -16,7 +16,7 @@ fn an_open_loop_keeps_the_schedule_and_the_count() {
             {"rate_per_s": 100, "duration_s": 0.5}, {"rate_per_s": 300, "duration_s": 0.5}]}),
     ] {
         let changes = json!({"pacing": pacing, "requests": null, "duration_s": 1, "threads": 2});
-        let outcome = load(&plan(&server, changes)).outcome;
+        let outcome = drive(&server, changes);
         assert_eq!(outcome["intended"], 200, "{outcome:#}");
         let sum = ["requests", "late_requests", "unfinished"];
         let sum: u64 = sum.iter().map(|key| outcome[key].as_u64().unwrap()).sum();
@@ -30,7 +30,7 @@ fn an_open_loop_keeps_the_schedule_and_the_count() {
 fn every_request_has_its_schedule_error() {
     let server = Server::replying(OK, false);
     let open = json!({"pacing": {"kind": "constant", "rate_per_s": 200}, "requests": null, "duration_s": 1});
-    let outcome = load(&plan(&server, open)).outcome;
+    let outcome = drive(&server, open);
     let (histograms, late) = (&outcome["histograms"], &outcome["late_requests"]);
     let sent = outcome["requests"].as_u64().unwrap() + late.as_u64().unwrap();
     assert!(histograms["schedule_error"]["count"].as_u64().unwrap() >= sent);
@@ -38,7 +38,7 @@ fn every_request_has_its_schedule_error() {
         histograms["schedule_error"]["max_ns"].as_u64() <= histograms["latency"]["max_ns"].as_u64(),
         "{outcome:#}"
     );
-    let outcome = load(&plan(&server, json!({"requests": 50, "connections": 2}))).outcome;
+    let outcome = drive(&server, json!({"requests": 50, "connections": 2}));
     let histograms = &outcome["histograms"];
     // Of the first connection, between a stamped reply and the next request.
     let errors = histograms["schedule_error"]["count"].as_u64().unwrap();
@@ -51,16 +51,12 @@ fn every_request_has_its_schedule_error() {
 
 #[test]
 fn replies_after_the_end_count_by_their_share() {
-    let server = Server::start(|mut stream, _| {
-        while request(&mut stream).is_some() {
-            std::thread::sleep(Duration::from_millis(700));
-            if stream.write_all(OK).is_err() {
-                return;
-            }
-        }
+    let server = Server::answering(|_| {
+        std::thread::sleep(Duration::from_millis(700));
+        OK.to_vec()
     });
     let changes = json!({"connections": 10, "requests": null, "duration_s": 1});
-    let outcome = load(&plan(&server, changes)).outcome;
+    let outcome = drive(&server, changes);
     assert_eq!(outcome["requests"], 10, "{outcome:#}");
     assert_eq!(outcome["late_requests"], 10);
     // Little's law: ten requests are in flight all the time. Without the shares it were seven.
@@ -82,7 +78,7 @@ fn busy_polling_is_not_work() {
         assert!(0.0 < busy && busy <= cpu, "{busy} {cpu}");
         busy < cpu
     };
-    assert!((0..10).any(|_| polls(&load(&plan(&server, changes.clone())).outcome)));
+    assert!((0..10).any(|_| polls(&drive(&server, changes.clone()))));
 }
 
 #[test]
@@ -90,7 +86,7 @@ fn the_rate_of_a_load_with_one_burst() {
     let server = Server::replying(OK, false);
     let pacing = json!({"kind": "constant", "rate_per_s": 50, "burst": 100});
     let changes = json!({"pacing": pacing, "requests": null, "duration_s": 1});
-    let outcome = load(&plan(&server, changes)).outcome;
+    let outcome = drive(&server, changes);
     assert_eq!(outcome["intended"], 100);
     assert_eq!(outcome["intended_rate_per_s"], 50.0);
     let warnings = outcome["warnings"].to_string();
@@ -101,13 +97,9 @@ fn the_rate_of_a_load_with_one_burst() {
 fn slack_keeps_count_and_instants() {
     let sent = Arc::new(Mutex::new(Vec::new()));
     let notes = sent.clone();
-    let server = Server::start(move |mut stream, _| {
-        while request(&mut stream).is_some() {
-            notes.lock().unwrap().push(monotonic_ns());
-            if stream.write_all(OK).is_err() {
-                return;
-            }
-        }
+    let server = Server::answering(move |_| {
+        notes.lock().unwrap().push(monotonic_ns());
+        OK.to_vec()
     });
     let pacing = json!({"kind": "constant", "rate_per_s": 500});
     let changes = json!({
@@ -137,7 +129,7 @@ fn replies_wait_with_requests() {
     let changes = json!({
         "connections": 64, "requests": 1000, "pacing": pacing, "slack_s": 0.02, "timeout_s": 100,
     });
-    let outcome = load(&plan(&server, changes)).outcome;
+    let outcome = drive(&server, changes);
     let sum = ["requests", "late_requests"].map(|key| outcome[key].as_u64().unwrap());
     assert_eq!(sum[0] + sum[1], 1000, "{outcome:#}");
     assert_eq!(outcome["errors"], json!({}));
@@ -155,7 +147,7 @@ fn arrivals_have_the_time_of_the_kernel() {
     let server = Server::replying(OK, false);
     let pacing = json!({"kind": "constant", "rate_per_s": 2000});
     let changes = json!({"requests": 2000, "pacing": pacing, "connections": 8});
-    let outcome = load(&plan(&server, changes)).outcome;
+    let outcome = drive(&server, changes);
     let [reads, stamped] = ["reads", "stamped_reads"].map(|key| outcome[key].as_u64().unwrap());
     assert_eq!(reads, 2000, "{outcome:#}");
     // The kernel begins to stamp some time after the first socket asks for it.

@@ -1,9 +1,9 @@
-//! Loads inside TLS, against good servers and bad ones. Both back-ends must count the same.
+//! Loads inside TLS, against good servers and bad ones.
 
 use crate::common::certificates::{file, serve, serve_versions, Records, Secure};
 use crate::common::driving::*;
-use crate::common::server::{dribble, request, Server, OK};
-use crate::common::start;
+use crate::common::is_refused;
+use crate::common::server::{answer_all, dribble, request, Server, OK};
 use serde_json::{json, Value};
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -16,17 +16,7 @@ fn secure(mut changes: Value) -> Value {
 }
 
 fn replying(certificate: &str, reply: &'static [u8]) -> Server {
-    serve(certificate, &["http/1.1"], move |mut stream, _| {
-        while request(&mut stream).is_some() {
-            if stream.write_all(reply).is_err() {
-                return;
-            }
-        }
-    })
-}
-
-fn errors(outcome: &Value) -> Vec<&str> {
-    outcome["errors"].as_object().unwrap().keys().map(String::as_str).collect()
+    serve(certificate, &["http/1.1"], move |stream, _| answer_all(stream, |_| reply.to_vec()))
 }
 
 #[test]
@@ -37,10 +27,8 @@ fn closed_loops_and_open_ones() {
             "connections": 3, "threads": 2, "requests": 60, "pacing": pacing,
             "expect": {"status": 200, "equals": "hello"},
         });
-        let outcome = load(&plan(&server, secure(changes))).outcome;
-        assert_eq!(outcome["outcome"], "ok", "{outcome:#}");
-        assert_eq!(outcome["requests"], 60);
-        assert_eq!(outcome["errors"], json!({}));
+        let outcome = drive(&server, secure(changes));
+        all_answered(&outcome, 60);
         assert_eq!(outcome["statuses"], json!({"200": 60}));
         for histogram in ["latency", "service", "first_byte"] {
             assert_eq!(outcome["histograms"][histogram]["count"], 60, "{histogram}");
@@ -61,7 +49,7 @@ fn closed_loops_and_open_ones() {
 fn a_handshake_for_each_request() {
     let server = replying("good", OK);
     let request = json!({"headers": [["Host", "here"]], "close": true});
-    let outcome = load(&plan(&server, secure(json!({"requests": 8, "request": request})))).outcome;
+    let outcome = drive(&server, secure(json!({"requests": 8, "request": request})));
     assert_eq!(outcome["requests"], 8, "{outcome:#}");
     assert_eq!(outcome["histograms"]["handshake"]["count"], 8);
     assert_eq!(outcome["errors"], json!({}));
@@ -90,7 +78,7 @@ fn records_byte_by_byte_and_large_bodies() {
             stream.write_all(OK).unwrap();
         }
     });
-    let outcome = load(&plan(&slow, secure(json!({"requests": 4, "expect": {"equals": "hello"}})))).outcome;
+    let outcome = drive(&slow, secure(json!({"requests": 4, "expect": {"equals": "hello"}})));
     assert_eq!(outcome["requests"], 4, "{outcome:#}");
     let body = "y".repeat(3 << 20);
     let reply = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
@@ -105,7 +93,7 @@ fn records_byte_by_byte_and_large_bodies() {
     });
     let request = json!({"method": "POST", "headers": [["Host", "here"]], "body": "x".repeat(2 << 20)});
     let changes = json!({"requests": 4, "request": request, "expect": {"equals": body}});
-    let outcome = load(&plan(&large, secure(changes))).outcome;
+    let outcome = drive(&large, secure(changes));
     assert_eq!(outcome["requests"], 4, "{:#}", outcome["errors"]);
 }
 
@@ -121,7 +109,7 @@ fn streams() {
         "protocol": "stream", "connections": 3, "requests": null, "duration_s": 1,
         "stream": {"first": "a0", "chunk": "a{k}", "interval_s": 0.001},
     });
-    let outcome = load(&plan(&streams, secure(changes))).outcome;
+    let outcome = drive(&streams, secure(changes));
     assert_eq!(outcome["messages"], 6, "{outcome:#}");
     assert_eq!(outcome["histograms"]["handshake"]["count"], 3);
     assert_eq!(outcome["errors"], json!({}));
@@ -135,19 +123,19 @@ fn certificates_that_are_not_accepted() {
         let server = replying(certificate, OK);
         // It ends long before its duration: no other connection would succeed.
         let changes = secure(json!({"requests": null, "duration_s": 1000, "threads": 2}));
-        let outcome = load(&plan(&server, changes.clone())).outcome;
+        let outcome = drive(&server, changes.clone());
         assert_eq!(outcome["outcome"], "load-failed");
         let detail = outcome["detail"].as_str().unwrap();
         assert!(detail.contains(why) && detail.contains("--insecure"), "{detail}");
         assert_eq!(errors(&outcome), ["certificate"], "{outcome:#}");
         let mut changes = secure(json!({}));
         changes["tls"] = json!({"server_name": "localhost", "insecure": true});
-        let outcome = load(&plan(&server, changes)).outcome;
+        let outcome = drive(&server, changes);
         assert_eq!(outcome["requests"], 20, "{outcome:#}");
     }
     let server = replying("good", OK);
     let unknown = json!({"tls": {"server_name": "localhost", "cacert": file("own.pem")}});
-    let outcome = load(&plan(&server, unknown)).outcome;
+    let outcome = drive(&server, unknown);
     let detail = outcome["detail"].as_str().unwrap();
     assert!(detail.contains("not signed by a trusted CA"), "{detail}");
 }
@@ -161,7 +149,7 @@ fn a_server_without_tls_ends_the_load_at_once() {
     });
     // It ends long before its duration: no other connection would succeed.
     let changes = secure(json!({"requests": null, "duration_s": 1000, "connections": 4}));
-    let outcome = load(&plan(&server, changes)).outcome;
+    let outcome = drive(&server, changes);
     assert_eq!(outcome["outcome"], "load-failed");
     assert_eq!(errors(&outcome), ["tls"], "{outcome:#}");
     let attempts = outcome["errors"]["tls"].as_u64().unwrap();
@@ -175,19 +163,16 @@ fn certificates_that_the_user_named() {
     let server = replying("own", OK);
     for (host, kinds) in [("localhost", vec![]), ("127.0.0.1", vec!["certificate"])] {
         let changes = json!({"tls": {"server_name": host, "cacert": file("own.pem")}});
-        let outcome = load(&plan(&server, changes)).outcome;
+        let outcome = drive(&server, changes);
         assert_eq!(errors(&outcome), kinds, "{outcome:#}");
     }
     let server = replying("good", OK);
     let changes = json!({"tls": {"server_name": "127.0.0.1", "cacert": file("ca.pem")}});
-    let outcome = load(&plan(&server, changes)).outcome;
+    let outcome = drive(&server, changes);
     assert_eq!(outcome["requests"], 20, "{outcome:#}");
     for (cacert, why) in [("none.pem", "none.pem"), ("good.key", "no certificate (PEM)")] {
         let changes = json!({"tls": {"server_name": "localhost", "cacert": file(cacert)}});
-        let refused = start(&plan(&server, changes)).wait_with_output().unwrap();
-        let stderr = String::from_utf8_lossy(&refused.stderr);
-        assert_eq!(refused.status.code(), Some(2), "{stderr}");
-        assert!(stderr.contains(why) && stderr.lines().count() == 1, "{stderr}");
+        is_refused(&plan(&server, changes), why);
     }
 }
 
@@ -226,7 +211,7 @@ fn servers_that_break_the_rules() {
     for (kind, serve) in cases {
         let server = Server::start(move |stream, _| serve(stream));
         let changes = secure(json!({"requests": null, "duration_s": 30, "timeout_s": 1}));
-        let outcome = load(&plan(&server, changes)).outcome;
+        let outcome = drive(&server, changes);
         assert_eq!(outcome["outcome"], "load-failed", "{kind}");
         assert_eq!(errors(&outcome), [kind], "{outcome:#}");
         assert!(outcome["peak_memory_bytes"].as_u64().unwrap() < 64 << 20);
@@ -248,7 +233,7 @@ fn handshakes_without_end() {
     });
     for server in [silent, dribbling] {
         let changes = secure(json!({"requests": 4, "timeout_s": 1}));
-        let outcome = load(&plan(&server, changes)).outcome;
+        let outcome = drive(&server, changes);
         assert_eq!(errors(&outcome), ["handshake-timeout"], "{outcome:#}");
         assert_eq!(outcome["histograms"]["connect"]["count"], 2);
         assert_eq!(outcome["connections"]["opened"], 0);
@@ -289,7 +274,7 @@ fn sessions_that_break_after_the_handshake() {
     ];
     for (kind, each) in cases {
         let server = serve("good", &[], move |stream, _| each(stream));
-        let outcome = load(&plan(&server, secure(json!({"requests": 4})))).outcome;
+        let outcome = drive(&server, secure(json!({"requests": 4})));
         let right = if kind.is_empty() { vec![] } else { vec![kind] };
         assert_eq!(errors(&outcome), right, "{outcome:#}");
     }
@@ -315,7 +300,7 @@ fn floods_of_new_keys_are_bounded() {
         }
     });
     let changes = json!({"requests": 2, "timeout_s": 1});
-    let outcome = load(&plan(&server, secure(changes))).outcome;
+    let outcome = drive(&server, secure(changes));
     let found = errors(&outcome);
     let kinds = ["timeout", "tls"];
     assert!(!found.is_empty() && found.iter().all(|kind| kinds.contains(kind)), "{outcome:#}");
@@ -329,9 +314,8 @@ fn floods_of_new_keys_are_bounded() {
             }
         }
     });
-    let outcome = load(&plan(&server, secure(json!({})))).outcome;
-    assert_eq!(outcome["requests"], 20, "{outcome:#}");
-    assert_eq!(outcome["errors"], json!({}));
+    let outcome = drive(&server, secure(json!({})));
+    all_answered(&outcome, 20);
 }
 
 /// Records that are valid and carry nothing, without end: in place of a reply, in the middle of one, and after it.
@@ -357,7 +341,7 @@ fn floods_of_empty_records_are_bounded() {
             }
         });
         let changes = json!({"requests": null, "duration_s": 0.5, "timeout_s": 100});
-        let outcome = load(&plan(&server, secure(changes))).outcome;
+        let outcome = drive(&server, secure(changes));
         assert_eq!(errors(&outcome), ["tls"], "{outcome:#}");
         let security = outcome["security"].as_str().unwrap();
         assert!(security.starts_with(["TLSv1.3", "TLSv1.2"][version]), "{security}");
@@ -381,7 +365,6 @@ fn floods_of_empty_records_are_bounded() {
     });
     let request = json!({"headers": [["Host", "here"]], "close": true});
     let changes = json!({"request": request, "requests": 4, "expect": {"equals": "hello"}});
-    let outcome = load(&plan(&server, secure(changes))).outcome;
-    assert_eq!(outcome["requests"], 4, "{outcome:#}");
-    assert_eq!(outcome["errors"], json!({}));
+    let outcome = drive(&server, secure(changes));
+    all_answered(&outcome, 4);
 }

@@ -1,4 +1,4 @@
-//! Streams held open: every message is checked. Both back-ends must count the same.
+//! Streams held open: every message is checked.
 
 use crate::common::driving::*;
 use crate::common::server::{dribble, request, Server};
@@ -53,7 +53,7 @@ fn streams_are_checked_message_by_message() {
             format!("Chunk six for {id}"),
         ]
     };
-    let outcome = load(&plan(&streaming(good), stream_changes())).outcome;
+    let outcome = drive(&streaming(good), stream_changes());
     assert_eq!(outcome["messages"], 9, "{outcome:#}");
     let faults = outcome["sequence"].as_object().unwrap();
     let wrong = faults.keys().find(|kind| *kind != "early");
@@ -61,7 +61,7 @@ fn streams_are_checked_message_by_message() {
     assert_eq!(outcome["histograms"]["lateness"]["count"], 6);
     assert_eq!(outcome["errors"], json!({}));
     assert_eq!(outcome["connections"]["open_at_end"], 3);
-    let outcome = load(&plan(&streaming(bad), stream_changes())).outcome;
+    let outcome = drive(&streaming(bad), stream_changes());
     let found = &outcome["sequence"];
     for (kind, count) in [("repeats", 3), ("gaps", 9), ("swaps", 3), ("foreign", 3), ("malformed", 3)] {
         assert_eq!(found[kind], count, "{kind}: {found}");
@@ -89,7 +89,7 @@ fn streams_that_end_or_fall_silent() {
         let mut changes = with(stream_changes(), "/duration_s", json!(4));
         // Only silent streams should be given up: this process may itself stand still for a second.
         changes["timeout_s"] = json!(if kind == "timeout" { 1 } else { 100 });
-        let outcome = load(&plan(server, changes)).outcome;
+        let outcome = drive(server, changes);
         let errors = outcome["errors"].as_object().unwrap();
         assert!(errors.contains_key(kind), "{kind}: {outcome:#}");
         let other = errors.keys().find(|one| *one != kind && *one != "connect-timeout");
@@ -116,7 +116,7 @@ fn replies_of_a_plain_server_are_not_streams() {
             "protocol": "stream", "requests": null, "duration_s": 0.5,
             "stream": {"framing": if close { "line" } else { "chunk" }},
         });
-        let outcome = load(&plan(&server, changes)).outcome;
+        let outcome = drive(&server, changes);
         let errors = outcome["errors"].as_object().unwrap();
         assert_eq!(errors.keys().collect::<Vec<_>>(), ["ended"], "{outcome:#}");
         assert_eq!(outcome["statuses"]["200"], errors["ended"], "{outcome:#}");
@@ -166,7 +166,7 @@ fn lateness_is_what_the_server_made_it() {
 fn every_stream_has_its_schedule_error() {
     let server = streaming(|id| vec![format!("Welcome: {id}"), format!("Chunk 1 for {id}")]);
     let changes = with(stream_changes(), "/duration_s", json!(2));
-    let outcome = load(&plan(&server, changes)).outcome;
+    let outcome = drive(&server, changes);
     let [reads, stamped] = ["reads", "stamped_reads"].map(|key| outcome[key].as_u64().unwrap());
     assert!(stamped > 0, "{outcome:#}");
     // A first message and a chunk may be read at once.

@@ -1,4 +1,4 @@
-//! WebSockets: echo, and streams of messages, from good servers and bad ones. Both back-ends must count the same.
+//! WebSockets: echo, and streams of messages, from good servers and bad ones.
 
 use crate::common::certificates::{file, serve};
 use crate::common::driving::*;
@@ -59,10 +59,6 @@ pub fn echo(mut stream: impl Read + Write) {
     }
 }
 
-fn errors(outcome: &Value) -> Vec<&str> {
-    outcome["errors"].as_object().unwrap().keys().map(String::as_str).collect()
-}
-
 #[test]
 fn every_message_comes_back() {
     let plain = Server::start(|stream, _| echo(stream));
@@ -73,10 +69,8 @@ fn every_message_comes_back() {
             let changes = websocket(json!({
                 "connections": 3, "threads": 2, "requests": 60, "pacing": pacing, "tls": tls,
             }));
-            let outcome = load(&plan(&server, changes)).outcome;
-            assert_eq!(outcome["outcome"], "ok", "{outcome:#}");
-            assert_eq!(outcome["requests"], 60);
-            assert_eq!(outcome["errors"], json!({}));
+            let outcome = drive(&server, changes);
+            all_answered(&outcome, 60);
             for histogram in ["latency", "first_byte"] {
                 assert_eq!(outcome["histograms"][histogram]["count"], 60, "{histogram}");
             }
@@ -102,13 +96,13 @@ fn messages_of_any_size_and_kind_in_any_pieces() {
         }
     });
     let changes = websocket(json!({"requests": 6, "connections": 2}));
-    let outcome = load(&plan(&slow, changes)).outcome;
+    let outcome = drive(&slow, changes);
     assert_eq!(outcome["requests"], 6, "{outcome:#}");
     let server = Server::start(|stream, _| echo(stream));
     for line in [String::new(), "\u{ff}\u{fe}".into(), "x".repeat(300), "y".repeat(65_536)] {
         let changes = websocket(json!({"requests": 4, "line": line, "templates": null}));
-        let outcome = load(&plan(&server, changes)).outcome;
-        assert_eq!((&outcome["requests"], &outcome["errors"]), (&json!(4), &json!({})));
+        let outcome = drive(&server, changes);
+        all_answered(&outcome, 4);
     }
 }
 
@@ -127,7 +121,7 @@ fn what_is_expected_replaces_the_echo() {
         (json!({"contains": "ping"}), vec!["content"]),
         (json!({}), vec!["content"]),
     ] {
-        let outcome = load(&plan(&server, websocket(json!({"expect": expect, "line": "ping"})))).outcome;
+        let outcome = drive(&server, websocket(json!({"expect": expect, "line": "ping"})));
         assert_eq!(errors(&outcome), kinds, "{outcome:#}");
     }
 }
@@ -151,7 +145,7 @@ fn streams_of_messages() {
             "framing": "message", "first": "Welcome: {id}", "chunk": "Chunk {k} for {id}", "interval_s": 0.1,
         },
     });
-    let outcome = load(&plan(&server, changes.clone())).outcome;
+    let outcome = drive(&server, changes.clone());
     assert_eq!(outcome["messages"], 9, "{outcome:#}");
     assert_eq!(outcome["sequence"]["gaps"], 3);
     assert_eq!(outcome["errors"], json!({}));
@@ -169,7 +163,7 @@ fn streams_of_messages() {
         "protocol": "stream", "requests": null, "duration_s": 1, "line": "subscribe",
         "stream": {"framing": "message"},
     });
-    let outcome = load(&plan(&asked, changes)).outcome;
+    let outcome = drive(&asked, changes);
     assert_eq!(errors(&outcome), ["ended"], "{outcome:#}");
     assert!(outcome["messages"].as_u64().unwrap() >= 2);
 }
@@ -207,7 +201,7 @@ fn frames_that_break_the_rules() {
             let _ = stream.write_all(&bytes);
             let _ = stream.read(&mut [0; 100]);
         });
-        let outcome = load(&plan(&server, websocket(json!({"requests": 4})))).outcome;
+        let outcome = drive(&server, websocket(json!({"requests": 4})));
         assert_eq!(errors(&outcome), [kind], "{frame:?} {outcome:#}");
         assert!(outcome["peak_memory_bytes"].as_u64().unwrap() < 64 << 20);
     }
@@ -236,7 +230,7 @@ fn floods_are_bounded() {
             accept(&mut stream);
             serve(&mut stream);
         });
-        let outcome = load(&plan(&server, websocket(json!({"requests": 2, "timeout_s": 2})))).outcome;
+        let outcome = drive(&server, websocket(json!({"requests": 2, "timeout_s": 2})));
         let found = errors(&outcome);
         assert!(!found.is_empty() && found.iter().all(|kind| kinds.contains(kind)), "{outcome:#}");
         assert!(outcome["peak_memory_bytes"].as_u64().unwrap() < 96 << 20);
@@ -250,7 +244,7 @@ fn floods_are_bounded() {
             let _ = socket.send(Message::text("more"));
         }
     });
-    let outcome = load(&plan(&chatty, websocket(json!({})))).outcome;
+    let outcome = drive(&chatty, websocket(json!({})));
     assert!(errors(&outcome).iter().all(|kind| ["unsolicited", "content"].contains(kind)), "{outcome:#}");
     assert_ne!(outcome["errors"], json!({}));
 }
@@ -269,7 +263,7 @@ fn handshakes_that_fail() {
             std::thread::sleep(Duration::from_secs(5));
         });
         let changes = websocket(json!({"requests": null, "duration_s": 30, "timeout_s": 1}));
-        let outcome = load(&plan(&server, changes)).outcome;
+        let outcome = drive(&server, changes);
             assert_eq!(errors(&outcome), [kind], "{outcome:#}");
             assert!(outcome["detail"].as_str().unwrap().contains(text), "{outcome:#}");
     }

@@ -23,6 +23,23 @@ pub fn load(request: &Value) -> Trial {
     parse(start(request).wait_with_output().unwrap())
 }
 
+/// The outcome of a load of a server, with changes to its plan.
+pub fn drive(server: &Server, changes: Value) -> Value {
+    load(&plan(server, changes)).outcome
+}
+
+/// Checks that this many requests were answered, and no other.
+pub fn all_answered(outcome: &Value, requests: impl Into<Value>) {
+    assert_eq!(outcome["outcome"], "ok", "{outcome:#}");
+    assert_eq!(outcome["requests"], requests.into(), "{outcome:#}");
+    assert_eq!(outcome["errors"], json!({}), "{outcome:#}");
+}
+
+/// The kinds of errors that occurred.
+pub fn errors(outcome: &Value) -> Vec<&str> {
+    outcome["errors"].as_object().unwrap().keys().map(String::as_str).collect()
+}
+
 pub fn monotonic_ns() -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64

@@ -1,9 +1,11 @@
 //! Runs the real probe with fakes, and looks afterwards whether anything of them is alive.
 pub mod certificates;
 pub mod driving;
+pub mod served;
 pub mod server;
 
 use serde_json::{json, Value};
+use std::fmt::Display;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -86,20 +88,21 @@ pub fn both_ways(request: Value) -> [Value; 2] {
 }
 
 pub fn start(request: &Value) -> Child {
-    start_lines(&request.to_string())
+    start_lines(request.to_string())
 }
 
-/// A probe that gets these lines on its stdin.
-pub fn start_lines(lines: &str) -> Child {
-    let mut probe = Command::new(PROBE)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+/// A probe whose stdin, stdout and stderr are pipes.
+pub fn spawn() -> Child {
+    let mut probe = Command::new(PROBE);
+    probe.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// A probe that gets these lines on its stdin, which then ends.
+pub fn start_lines(lines: impl AsRef<[u8]>) -> Child {
+    let mut probe = spawn();
     let mut stdin = probe.stdin.take().unwrap();
     // A request that is refused may not be read to its end.
-    let _ = writeln!(stdin, "{lines}");
+    let _ = stdin.write_all(&[lines.as_ref(), b"\n"].concat());
     probe
 }
 
@@ -151,7 +154,7 @@ pub fn run(request: &Value) -> Trial {
 /// The outcomes of trials that one probe carries out, one after another.
 pub fn in_one_probe(requests: &[Value]) -> Vec<Value> {
     let lines: Vec<String> = requests.iter().map(Value::to_string).collect();
-    let output = start_lines(&lines.join("\n")).wait_with_output().unwrap();
+    let output = start_lines(lines.join("\n")).wait_with_output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     let messages = text.lines().map(|line| serde_json::from_str(line).unwrap());
     let outcomes = messages.filter(|message: &Value| message["type"] == "outcome");
@@ -174,17 +177,15 @@ pub fn parse(output: Output) -> Trial {
     Trial { answers, outcome }
 }
 
+/// Checks that a request is refused, in one line that has this word.
+pub fn is_refused(request: &impl Display, word: &str) {
+    let talk = refused(&format!("{request}\n"));
+    assert!(talk.contains(word), "{word}: {talk}");
+}
+
 /// The line on stderr of a request that is refused.
 pub fn refused(text: &str) -> String {
-    let mut probe = start(&Value::Null);
-    probe.kill().unwrap();
-    probe.wait().unwrap();
-    let mut probe = Command::new(PROBE)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut probe = spawn();
     let _ = probe.stdin.take().unwrap().write_all(text.as_bytes());
     let output = probe.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(2));

@@ -51,12 +51,26 @@ impl Server {
             }
         })
     }
+
+    /// Answers each request on each connection with what this makes of its head, or of the line.
+    pub fn answering(reply: impl Fn(&str) -> Vec<u8> + Send + Sync + 'static) -> Server {
+        Server::start(move |stream, _| answer_all(stream, &reply))
+    }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         let _ = TcpStream::connect(self.address);
+    }
+}
+
+/// Answers each request of a connection with what this makes of its head, or of the line.
+pub fn answer_all(mut stream: impl Read + Write, reply: impl Fn(&str) -> Vec<u8>) {
+    while let Some(head) = request(&mut stream) {
+        if stream.write_all(&reply(&head)).is_err() {
+            return;
+        }
     }
 }
 
