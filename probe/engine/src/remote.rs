@@ -81,7 +81,7 @@ impl Awaited {
     /// the plan or another record.
     pub fn add(&mut self, part: &PartRecord) -> Result<(), String> {
         if !self.is_missing_a_part() {
-            return Err(format!("a record too many of load {}", self.load));
+            return Err(format!("too many records of load {}", self.load));
         }
         self.ended += 1;
         let name = format!("record {} of load {}", self.ended, self.load);
@@ -129,127 +129,74 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn awaited(engines: usize) -> Awaited {
-        let plan = json!({"protocol": "tcp", "line": "1", "requests": 1});
-        let plan = Arc::new(serde_json::from_value(plan).unwrap());
-        let mut awaited = Awaited::new(0, plan, true);
-        awaited.started = Some(StartedEngines { engines, within_ns: 0 });
-        awaited
-    }
-
-    fn part(requests: u64) -> PartRecord {
-        let mut record = Outcome::default();
-        record.record.replies.requests = requests;
-        PartRecord { load: 0, record }
-    }
-
-    #[test]
-    fn an_error_is_one_line() {
-        let error = DriverNotice::parse(b"{\"record\": {\"a\\nkey\\r\": 1}}").err().unwrap();
-        assert!(error.starts_with("the driver's notice: unknown field `a key `"), "{error}");
-    }
-
-    #[test]
-    fn parts_are_added_until_all_are_there() {
-        let mut two = awaited(2);
-        assert!(two.add(&part(3)).is_ok());
-        assert!(two.is_missing_a_part());
-        assert!(two.add(&part(4)).is_ok());
-        assert!(!two.is_missing_a_part());
-        assert!(two.add(&part(5)).is_err());
-        assert_eq!(two.outcome.record.replies.requests, 7);
-    }
-
-    /// A record of requests by their numbers.
-    fn numbered(numbers: &[u64]) -> PartRecord {
-        let mut part = part(numbers.len() as u64);
-        for &number in numbers {
-            part.record.record.service_times.push((number, 7));
-        }
-        part
-    }
-
-    /// A load of six requests that their numbers identify.
-    fn whole(has_upstreams: bool) -> Awaited {
+    /// A load of six requests that their numbers identify, which two engines share.
+    fn awaited(has_upstreams: bool) -> Awaited {
         let plan = json!({
             "protocol": "http", "requests": 6, "connections": 2,
             "request": {"headers": [["Host", "here"], ["X-Request-Id", "all-{n}"]]},
         });
-        let plan = Arc::new(serde_json::from_value(plan).unwrap());
-        let mut whole = Awaited::new(3, plan, has_upstreams);
-        whole.started = awaited(2).started;
-        whole
+        let mut load = Awaited::new(3, Arc::new(serde_json::from_value(plan).unwrap()), has_upstreams);
+        load.started = Some(StartedEngines { engines: 2, within_ns: 0 });
+        load
+    }
+
+    /// A record of these requests that were answered, and of those whose clients hung up.
+    fn record(answered: &[u64], hung_up: &[u64]) -> PartRecord {
+        let mut outcome = Outcome::default();
+        outcome.record.replies.requests = answered.len() as u64;
+        outcome.record.service_times = answered.iter().map(|&number| (number, 7)).collect();
+        outcome.record.hung_up_ns = hung_up.iter().map(|&number| (number, 7)).collect();
+        PartRecord { load: 3, record: outcome }
     }
 
     #[test]
-    fn service_times_that_cannot_be() {
-        let mut right = whole(true);
-        right.add(&numbered(&[1, 3, 5])).unwrap();
-        let mut late = numbered(&[2, 6]);
+    fn parts_are_added_until_all_are_there() {
+        let mut load = awaited(true);
+        load.add(&record(&[1, 3], &[5, 4])).unwrap();
+        assert!(load.is_missing_a_part());
+        let mut late = record(&[2, 6], &[]);
         let replies = &mut late.record.record.replies;
         (replies.requests, replies.late_requests) = (1, 1);
-        right.add(&late).unwrap();
-        assert_eq!(right.outcome.record.service_times.len(), 5);
-
-        let mut fewer = numbered(&[2, 4]);
-        fewer.record.record.replies.requests = 3;
-        let mut more = numbered(&[2, 4]);
-        more.record.record.replies.requests = 1;
-        let mut countless = numbered(&[2]);
-        countless.record.record.replies.requests = u64::MAX;
-        countless.record.record.replies.late_requests = 2;
-        for (wrong, word) in [
-            (fewer, "service times of 2 requests, where 3 are due"),
-            (more, "service times of 2 requests, where 1 are due"),
-            (countless, "where 18446744073709551615 are due"),
-            (numbered(&[2, 7]), "request 7, of 6"),
-            (numbered(&[0, 2]), "request 0, of 6"),
-            (numbered(&[2, 2]), "request 2 was answered before"),
-            (numbered(&[2, 3]), "request 3 was answered before"),
-        ] {
-            let mut load = whole(true);
-            load.add(&numbered(&[1, 3, 5])).unwrap();
-            let why = load.add(&wrong).unwrap_err();
-            assert!(why.starts_with("record 2 of load 3: "), "{why}");
-            assert!(why.contains(word), "{why}");
-        }
-        // Nobody asked for them.
-        let mut alone = whole(false);
-        alone.add(&part(3)).unwrap();
-        let why = alone.add(&numbered(&[2])).unwrap_err();
-        assert!(why.contains("where 0 are due"), "{why}");
+        load.add(&late).unwrap();
+        assert!(!load.is_missing_a_part());
+        assert!(load.add(&record(&[], &[])).unwrap_err().contains("too many"));
+        let total = &load.outcome.record;
+        assert_eq!((total.replies.requests, total.service_times.len()), (3, 4));
+        assert_eq!(total.hung_up_ns, [(4, 7), (5, 7)]);
+        // Before the engines have started nothing is missing.
+        load.started = None;
+        assert!(!load.is_missing_a_part() && load.add(&record(&[], &[])).is_err());
     }
 
     #[test]
-    fn clients_that_cannot_have_hung_up() {
-        let hung_up = |numbers: &[u64]| {
-            let mut part = part(0);
-            part.record.record.hung_up_ns = numbers.iter().map(|&number| (number, 7)).collect();
+    fn records_that_cannot_be() {
+        let counted = |requests, late_requests| {
+            let mut part = record(&[2, 4], &[]);
+            let replies = &mut part.record.record.replies;
+            (replies.requests, replies.late_requests) = (requests, late_requests);
             part
         };
-        let mut right = whole(true);
-        right.add(&hung_up(&[5, 1])).unwrap();
-        right.add(&hung_up(&[6])).unwrap();
-        assert_eq!(right.outcome.record.hung_up_ns, [(1, 7), (5, 7), (6, 7)]);
-        for (numbers, word) in [
-            ([2, 7], "request 7, of 6"),
-            ([0, 2], "request 0, of 6"),
-            ([2, 2], "request 2 lost its client before"),
-            ([2, 5], "request 5 lost its client before"),
+        for (wrong, word) in [
+            (counted(3, 0), "service times of 2 requests, where 3 are due"),
+            (counted(1, 0), "service times of 2 requests, where 1 are due"),
+            (counted(u64::MAX, 2), "where 18446744073709551615 are due"),
+            (record(&[2, 7], &[]), "request 7, of 6"),
+            (record(&[0, 2], &[]), "request 0, of 6"),
+            (record(&[2, 2], &[]), "request 2 was answered before"),
+            (record(&[2, 3], &[]), "request 3 was answered before"),
+            (record(&[], &[2, 7]), "request 7, of 6"),
+            (record(&[], &[0, 2]), "request 0, of 6"),
+            (record(&[], &[2, 2]), "request 2 lost its client before"),
+            (record(&[], &[2, 5]), "request 5 lost its client before"),
         ] {
-            let mut load = whole(true);
-            load.add(&hung_up(&[5, 1])).unwrap();
-            let why = load.add(&hung_up(&numbers)).unwrap_err();
+            let mut load = awaited(true);
+            load.add(&record(&[1, 3], &[5])).unwrap();
+            let why = load.add(&wrong).unwrap_err();
             assert!(why.starts_with("record 2 of load 3: ") && why.contains(word), "{why}");
         }
-    }
-
-    #[test]
-    fn nothing_is_missing_before_the_beginning() {
-        let mut early = awaited(1);
-        early.started = None;
-        assert!(!early.is_missing_a_part());
-        assert!(early.add(&part(1)).is_err());
+        // Nobody asked for them.
+        let why = awaited(false).add(&record(&[2], &[])).unwrap_err();
+        assert!(why.contains("where 0 are due"), "{why}");
     }
 
     #[test]
@@ -258,11 +205,9 @@ mod tests {
         assert!(matches!(begun, Ok(DriverNotice::Begun(begun)) if begun.engines == [2, 1]));
         let failed = DriverNotice::parse(br#"{"failed":"no route"}"#);
         assert!(matches!(failed, Ok(DriverNotice::Failed(why)) if why == "no route"));
-        for line in ["", "{}", r#"{"begun":{}}"#, r#"{"ended":1}"#] {
-            let Err(why) = DriverNotice::parse(line.as_bytes()) else {
-                panic!("{line}");
-            };
-            assert!(why.starts_with("the driver's notice: "), "{why}");
+        for line in ["", "{}", r#"{"begun":{}}"#, r#"{"ended":1}"#, r#"{"record": {"a\nkey\r": 1}}"#] {
+            let why = DriverNotice::parse(line.as_bytes()).err().unwrap();
+            assert!(why.starts_with("the driver's notice: ") && why.lines().count() == 1, "{why}");
         }
     }
 }

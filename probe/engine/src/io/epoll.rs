@@ -244,12 +244,12 @@ impl Io for Epoll {
         }
     }
 
-    fn turn(&mut self, wait: Wait, handler: &mut impl Handler) -> io::Result<()> {
+    fn turn(&mut self, wait: Wait, handler: &mut impl Handler) -> io::Result<bool> {
         match wait {
             Wait::Instant(at_ns) if self.unread.is_empty() => sleep_until(at_ns),
             Wait::Sleep(at_ns) if self.unread.is_empty() => {
                 sleep_until(at_ns);
-                return Ok(());
+                return Ok(false);
             }
             _ => {}
         }
@@ -270,6 +270,7 @@ impl Io for Epoll {
         for &event in &events {
             self.handle(event, &mut buffer, handler);
         }
+        let has_any = !events.is_empty() || !left.is_empty();
         // Their peers may have closed meanwhile, so each is read until nothing is left.
         for (slot, generation) in left {
             let entry = self.entries[slot].as_mut();
@@ -281,7 +282,7 @@ impl Io for Epoll {
         self.buffer = buffer;
         self.events = events;
         match waited {
-            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Ok(_) | Err(Errno::INTR) => Ok(has_any),
             Err(error) => Err(error.into()),
         }
     }

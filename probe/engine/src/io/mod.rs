@@ -109,8 +109,6 @@ pub trait Handler {
     /// instant, where that is stamped.
     fn released(&mut self, _: Slot, _at_ns: Option<u64>) {}
 
-    /// The last event of a connection.
-    fn last_event_ns(&self) -> u64;
     /// The next turn of the back-end begins now.
     fn wait_begins(&mut self, _now_ns: u64) {}
 }
@@ -148,8 +146,8 @@ pub trait Io {
     /// Reads again, beginning with the bytes that arrived meanwhile.
     fn resume(&mut self, slot: Slot, handler: &mut impl Handler);
 
-    /// Waits, and hands what has happened to the handler.
-    fn turn(&mut self, wait: Wait, handler: &mut impl Handler) -> io::Result<()>;
+    /// Waits, and hands what has happened to the handler. Whether anything has.
+    fn turn(&mut self, wait: Wait, handler: &mut impl Handler) -> io::Result<bool>;
 
     /// Layers add what they counted to the record of a load.
     fn report(&mut self, _: &mut Record) {}
@@ -193,15 +191,20 @@ mod tests {
     use super::stamp::Stamping;
     use super::*;
     use std::io::{Read, Write};
-    use std::net::TcpListener;
+    use std::net::{TcpListener, TcpStream};
+    use std::thread;
     use wire::clock::{now_ns, sleep_until};
+
+    const MS: u64 = 1_000_000;
+    /// More than the buffers of a connection hold.
+    const LARGE: usize = 16 << 20;
 
     #[derive(Default)]
     struct Notes {
         connected: bool,
         bytes: Vec<u8>,
         arrivals_ns: Vec<Option<u64>>,
-        sends_ns: Vec<(Slot, u64)>,
+        sends_ns: Vec<u64>,
         early: bool,
         closed: Option<Ending>,
     }
@@ -219,42 +222,52 @@ mod tests {
             self.early |= arrival.is_early;
             Next::Wait
         }
-        fn sending(&mut self, slot: Slot, now_ns: u64) {
-            self.sends_ns.push((slot, now_ns));
+        fn sending(&mut self, _: Slot, now_ns: u64) {
+            self.sends_ns.push(now_ns);
         }
         fn woken(&mut self, _: u64) {}
-        fn last_event_ns(&self) -> u64 {
-            0
-        }
         fn ended(&mut self, _: Slot, reason: Ending) {
             self.closed = Some(reason);
         }
     }
 
-    const MS: u64 = 1_000_000;
-
-    /// A connection of a back-end, and its peer.
-    fn connect(io: &mut Epoll, notes: &mut Notes) -> std::net::TcpStream {
-        connect_as(0, io, notes)
+    /// A back-end with one connection.
+    struct Connected {
+        io: Epoll,
+        notes: Notes,
     }
 
-    fn connect_as(slot: Slot, io: &mut Epoll, notes: &mut Notes) -> std::net::TcpStream {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = SocketAddrAny::from(listener.local_addr().unwrap());
-        let socket = socket(address.address_family()).unwrap();
-        io.open(slot, socket, &address).unwrap();
-        while !notes.connected {
-            io.turn(Wait::Event(now_ns() + MS), notes).unwrap();
+    impl Connected {
+        /// The same, and its peer.
+        fn new(stamping: Stamping) -> (Connected, TcpStream) {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let address = SocketAddrAny::from(listener.local_addr().unwrap());
+            let socket = socket(address.address_family()).unwrap();
+            let mut own = Connected { io: Epoll::new(1, stamping).unwrap(), notes: Notes::default() };
+            own.io.open(0, socket, &address).unwrap();
+            own.turn_until(|notes| notes.connected);
+            (own, listener.accept().unwrap().0)
         }
-        listener.accept().unwrap().0
+
+        fn turn_until(&mut self, mut is_over: impl FnMut(&Notes) -> bool) {
+            while !is_over(&self.notes) {
+                self.turn(Wait::Event(now_ns() + MS));
+            }
+        }
+
+        fn turn(&mut self, wait: Wait) {
+            self.io.turn(wait, &mut self.notes).unwrap();
+        }
+
+        fn send(&mut self, bytes: &[u8]) {
+            self.io.send(0, bytes.into(), &mut self.notes);
+        }
     }
 
     /// Stamps are between the instants before and after the sending, however late the bytes are read.
     #[test]
     fn the_kernel_stamps_what_arrives() {
-        let mut io = Epoll::new(1, Stamping::All).unwrap();
-        let mut notes = Notes::default();
-        let mut peer = connect(&mut io, &mut notes);
+        let (mut own, mut peer) = Connected::new(Stamping::All);
         let mut is_early = false;
         // The kernel may begin to stamp some time after it was asked to, and may be late itself.
         while !is_early {
@@ -262,260 +275,184 @@ mod tests {
             peer.write_all(b"bytes").unwrap();
             let after = now_ns();
             sleep_until(after + 5 * MS);
-            notes.arrivals_ns.clear();
-            while notes.arrivals_ns.is_empty() {
-                io.turn(Wait::Event(now_ns() + MS), &mut notes).unwrap();
-            }
-            if let [Some(arrived)] = notes.arrivals_ns[..] {
+            own.notes.arrivals_ns.clear();
+            own.turn_until(|notes| !notes.arrivals_ns.is_empty());
+            if let [Some(arrived)] = own.notes.arrivals_ns[..] {
                 assert!((before..=now_ns()).contains(&arrived));
                 is_early = arrived <= after + MS;
             }
         }
         drop(peer);
-        while notes.closed.is_none() {
-            io.turn(Wait::Event(now_ns() + MS), &mut notes).unwrap();
-        }
-        assert_eq!(notes.closed, Some(Ending::Finished));
-        assert!(notes.bytes.chunks(5).all(|bytes| bytes == b"bytes"));
+        own.turn_until(|notes| notes.closed.is_some());
+        assert_eq!(own.notes.closed, Some(Ending::Finished));
+        assert!(own.notes.bytes.chunks(5).all(|bytes| bytes == b"bytes"));
     }
 
-    /// Each send has its own time, and is on its way before the next.
+    /// Each send has its own time, and is on its way at once.
     #[test]
     fn each_send_has_a_time_of_its_own() {
-        let mut io = Epoll::new(4, Stamping::All).unwrap();
-        let mut notes = Notes::default();
-        let mut peers = Vec::new();
-        for slot in 0..4 {
-            notes.connected = false;
-            peers.push(connect_as(slot, &mut io, &mut notes));
-        }
-        for (slot, peer) in peers.iter_mut().enumerate() {
+        let (mut own, mut peer) = Connected::new(Stamping::All);
+        peer.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        for number in 1..5 {
             let before = now_ns();
-            io.send(slot, b"x"[..].into(), &mut notes);
+            own.send(b"x");
             let after = now_ns();
             // No turn is needed for it.
-            peer.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
             peer.read_exact(&mut [0]).unwrap();
-            let (sent, at_ns) = *notes.sends_ns.last().unwrap();
-            assert_eq!((sent, notes.sends_ns.len()), (slot, slot + 1));
-            assert!((before..=after).contains(&at_ns));
+            assert_eq!(own.notes.sends_ns.len(), number);
+            assert!((before..=after).contains(&own.notes.sends_ns[number - 1]));
         }
     }
 
     /// What waits for the kernel to take what was sent before is sent when it has.
     #[test]
     fn bytes_that_wait_have_the_time_of_their_own_send() {
-        let mut io = Epoll::new(1, Stamping::None).unwrap();
-        let mut notes = Notes::default();
-        let mut peer = connect(&mut io, &mut notes);
-        // More than the buffers of a connection hold.
-        let large: Rc<[u8]> = vec![b'x'; 16 << 20].into();
-        io.send(0, Rc::clone(&large), &mut notes);
-        io.send(0, b"y"[..].into(), &mut notes);
-        io.turn(Wait::No, &mut notes).unwrap();
-        assert_eq!(notes.sends_ns.len(), 1);
+        let (mut own, mut peer) = Connected::new(Stamping::None);
+        own.send(&vec![b'x'; LARGE]);
+        own.send(b"y");
+        own.turn(Wait::No);
+        assert_eq!(own.notes.sends_ns.len(), 1);
         let queued_ns = now_ns();
-        let reader = std::thread::spawn(move || {
-            let mut bytes = vec![0; (16 << 20) + 1];
+        let reader = thread::spawn(move || {
+            let mut bytes = vec![0; LARGE + 1];
             peer.read_exact(&mut bytes).unwrap();
             bytes
         });
-        while notes.sends_ns.len() < 2 {
-            io.turn(Wait::Event(now_ns() + MS), &mut notes).unwrap();
-        }
-        assert!(notes.sends_ns[1].1 >= queued_ns);
-        while !reader.is_finished() {
-            io.turn(Wait::Event(now_ns() + MS), &mut notes).unwrap();
-        }
+        own.turn_until(|notes| notes.sends_ns.len() == 2);
+        assert!(own.notes.sends_ns[1] >= queued_ns);
+        own.turn_until(|_| reader.is_finished());
         let bytes = reader.join().unwrap();
-        assert!(bytes.starts_with(&large) && bytes.ends_with(b"xy"));
-        assert_eq!(notes.sends_ns.len(), 2);
+        assert!(bytes[..LARGE].iter().all(|&byte| byte == b'x') && bytes.ends_with(b"xy"));
+        assert_eq!(own.notes.sends_ns.len(), 2);
     }
 
     /// If the kernel took only a part of these bytes, what had arrived before they were sent is early.
-    fn is_early(mut io: Epoll, bytes: usize) -> bool {
-        let mut notes = Notes::default();
-        let mut peer = connect(&mut io, &mut notes);
-        peer.write_all(b"reply").unwrap();
-        io.send(0, vec![b'x'; bytes].into(), &mut notes);
-        while notes.bytes.is_empty() {
-            io.turn(Wait::Event(now_ns() + MS), &mut notes).unwrap();
-        }
-        notes.early
-    }
-
     #[test]
     fn a_reply_is_early_until_all_bytes_are_sent() {
-        for (bytes, expected) in [(100, false), (16 << 20, true)] {
-            assert_eq!(is_early(Epoll::new(1, Stamping::None).unwrap(), bytes), expected);
+        for (bytes, expected) in [(100, false), (LARGE, true)] {
+            let (mut own, mut peer) = Connected::new(Stamping::None);
+            peer.write_all(b"reply").unwrap();
+            own.send(&vec![b'x'; bytes]);
+            own.turn_until(|notes| !notes.bytes.is_empty());
+            assert_eq!(own.notes.early, expected);
         }
     }
 
     /// The peer sees a reset where one was asked for, and the end of the stream elsewhere.
-    fn closed_as_asked(mut io: Epoll, is_reset: bool) {
-        let mut notes = Notes::default();
-        let mut peer = connect(&mut io, &mut notes);
-        if is_reset {
-            io.reset_when_closed(0);
-        }
-        io.close(0);
-        assert!(io.socket(0).is_none());
-        let reader = std::thread::spawn(move || peer.read(&mut [0]));
-        while !reader.is_finished() {
-            io.turn(Wait::Event(now_ns() + MS), &mut notes).unwrap();
-        }
-        let found = reader.join().unwrap().map_err(|error| error.kind());
-        let reset = Err(std::io::ErrorKind::ConnectionReset);
-        assert_eq!(found, if is_reset { reset } else { Ok(0) });
-    }
-
     #[test]
     fn connections_are_reset_where_that_was_asked_for() {
-        for is_reset in [false, true] {
-            closed_as_asked(Epoll::new(1, Stamping::None).unwrap(), is_reset);
+        for (is_reset, expected) in [(false, Ok(0)), (true, Err(io::ErrorKind::ConnectionReset))] {
+            let (mut own, mut peer) = Connected::new(Stamping::None);
+            if is_reset {
+                own.io.reset_when_closed(0);
+            }
+            own.io.close(0);
+            assert!(own.io.socket(0).is_none());
+            let reader = thread::spawn(move || peer.read(&mut [0]));
+            own.turn_until(|_| reader.is_finished());
+            assert_eq!(reader.join().unwrap().map_err(|error| error.kind()), expected);
         }
     }
 
     /// A peer has answered, and takes nothing any more.
     #[test]
     fn what_came_before_a_send_that_fails_is_read() {
-        let mut io = Epoll::new(1, Stamping::All).unwrap();
-        let mut notes = Notes::default();
-        let mut peer = connect(&mut io, &mut notes);
-        // It has a receive pending.
-        io.turn(Wait::No, &mut notes).unwrap();
+        let (mut own, mut peer) = Connected::new(Stamping::All);
         peer.write_all(b"refused").unwrap();
         net::sockopt::set_socket_linger(&peer, Some(Duration::ZERO)).unwrap();
         drop(peer);
-        io.send(0, b"request"[..].into(), &mut notes);
-        // Nothing else would end a longer wait.
-        let begun = now_ns();
-        while notes.closed.is_none() {
-            io.turn(Wait::Event(begun + 60_000 * MS), &mut notes).unwrap();
-            assert!(now_ns() - begun < 30_000 * MS);
-        }
-        assert_eq!(notes.bytes, b"refused");
-        assert!(
-            matches!(notes.closed, Some(Ending::SendFailed(libc::ECONNRESET | libc::EPIPE))),
-            "{:?}",
-            notes.closed
-        );
+        own.send(b"request");
+        own.turn_until(|notes| notes.closed.is_some());
+        assert_eq!(own.notes.bytes, b"refused");
+        let is_right = matches!(own.notes.closed, Some(Ending::SendFailed(libc::ECONNRESET | libc::EPIPE)));
+        assert!(is_right, "{:?}", own.notes.closed);
     }
 
     /// A read ends at urgent data, which is a part of the stream, and more follows.
-    fn urgent_data_stalls_nothing(mut io: Epoll) {
-        let mut notes = Notes::default();
-        let mut peer = connect(&mut io, &mut notes);
-        peer.write_all(b"abc").unwrap();
-        net::send(&peer, b"d", net::SendFlags::OOB).unwrap();
-        peer.write_all(b"efg").unwrap();
-        let until = now_ns() + 60_000 * MS;
-        while notes.bytes.len() < 7 && now_ns() < until {
-            io.turn(Wait::Event(now_ns() + 10 * MS), &mut notes).unwrap();
-        }
-        assert_eq!(notes.bytes, b"abcdefg");
-    }
-
     #[test]
     fn what_follows_urgent_data_is_read() {
-        urgent_data_stalls_nothing(Epoll::new(1, Stamping::All).unwrap());
-        urgent_data_stalls_nothing(Epoll::new(1, Stamping::None).unwrap());
+        for stamping in [Stamping::All, Stamping::None] {
+            let (mut own, mut peer) = Connected::new(stamping);
+            peer.write_all(b"abc").unwrap();
+            net::send(&peer, b"d", net::SendFlags::OOB).unwrap();
+            peer.write_all(b"efg").unwrap();
+            let until = now_ns() + 60_000 * MS;
+            own.turn_until(|notes| notes.bytes.len() == 7 || now_ns() > until);
+            assert_eq!(own.notes.bytes, b"abcdefg");
+        }
     }
 
     /// Bytes that are read at once have one stamp, that of the last: those before seem to be later, never earlier.
     #[test]
     fn bytes_that_are_read_at_once_share_the_last_stamp() {
-        let mut io = Epoll::new(1, Stamping::All).unwrap();
-        let mut notes = Notes::default();
-        let mut peer = connect(&mut io, &mut notes);
+        let (mut own, mut peer) = Connected::new(Stamping::All);
         let mut is_stamped = false;
         while !is_stamped {
-            notes.arrivals_ns.clear();
-            notes.bytes.clear();
+            own.notes = Notes::default();
             peer.write_all(b"first").unwrap();
             sleep_until(now_ns() + 2 * MS);
             let between = now_ns();
             peer.write_all(b"last").unwrap();
             sleep_until(now_ns() + MS);
-            while notes.bytes.len() < 9 {
-                io.turn(Wait::Event(now_ns() + MS), &mut notes).unwrap();
-            }
-            let last = *notes.arrivals_ns.last().unwrap();
-            if let Some(arrived) = last {
+            own.turn_until(|notes| notes.bytes.len() == 9);
+            if let Some(arrived) = *own.notes.arrivals_ns.last().unwrap() {
                 is_stamped = true;
                 assert!(arrived >= between);
             }
         }
-        assert!(notes.arrivals_ns.len() <= 2);
+        assert!(own.notes.arrivals_ns.len() <= 2);
     }
 
     #[test]
     fn stamped_bytes_are_all_the_bytes() {
-        let mut io = Epoll::new(1, Stamping::All).unwrap();
-        let mut notes = Notes::default();
-        let mut peer = connect(&mut io, &mut notes);
+        let (mut own, mut peer) = Connected::new(Stamping::All);
         let bytes: Vec<u8> = (0..3_000_000u32).map(|number| (number / 7) as u8).collect();
         let sent = bytes.clone();
-        let writer = std::thread::spawn(move || peer.write_all(&sent).unwrap());
-        while notes.closed.is_none() {
-            io.turn(Wait::Event(now_ns() + MS), &mut notes).unwrap();
-        }
+        let writer = thread::spawn(move || peer.write_all(&sent).unwrap());
+        own.turn_until(|notes| notes.closed.is_some());
         writer.join().unwrap();
-        assert!(notes.bytes == bytes);
+        assert!(own.notes.bytes == bytes);
     }
 
     /// What arrives does not end a wait for an instant, and is there afterwards.
     #[test]
     fn a_wait_for_an_instant_is_not_ended_by_what_arrives() {
-        let mut io = Epoll::new(1, Stamping::All).unwrap();
-        let mut notes = Notes::default();
-        let mut peer = connect(&mut io, &mut notes);
+        let (mut own, mut peer) = Connected::new(Stamping::All);
         let until = now_ns() + 20 * MS;
-        let writer = std::thread::spawn(move || {
+        let writer = thread::spawn(move || {
             for _ in 0..10 {
                 peer.write_all(b"x").unwrap();
                 sleep_until(now_ns() + MS / 2);
             }
             peer
         });
-        io.turn(Wait::Instant(until), &mut notes).unwrap();
+        own.turn(Wait::Instant(until));
         assert!(now_ns() >= until);
         let _peer = writer.join().unwrap();
-        while notes.bytes.len() < 10 {
-            io.turn(Wait::Event(now_ns() + MS), &mut notes).unwrap();
-        }
+        own.turn_until(|notes| notes.bytes.len() == 10);
         let until = now_ns() + MS;
-        while now_ns() < until {
-            io.turn(Wait::Event(until), &mut notes).unwrap();
-        }
+        own.turn_until(|_| now_ns() >= until);
         // An instant that has passed is no wait.
         for wait in [Wait::No, Wait::Event(0), Wait::Instant(1)] {
-            io.turn(wait, &mut notes).unwrap();
+            own.turn(wait);
         }
-        assert_eq!(notes.closed, None);
+        assert_eq!(own.notes.closed, None);
     }
 
     /// What a sleep leaves unread is there at the next turn.
     #[test]
     fn what_a_sleep_leaves_unread_is_read_at_the_next_turn() {
-        let mut io = Epoll::new(1, Stamping::All).unwrap();
-        let mut notes = Notes::default();
-        let mut peer = connect(&mut io, &mut notes);
+        let (mut own, mut peer) = Connected::new(Stamping::All);
         for _ in 0..10 {
             peer.write_all(b"x").unwrap();
             let until = now_ns() + MS;
-            io.turn(Wait::Sleep(until), &mut notes).unwrap();
-            assert!(now_ns() >= until);
+            own.turn(Wait::Sleep(until));
+            assert!(now_ns() >= until && own.notes.bytes.is_empty());
         }
-        while notes.bytes.len() < 10 {
-            io.turn(Wait::No, &mut notes).unwrap();
-        }
-        assert_eq!(notes.bytes, [b'x'; 10]);
+        own.turn_until(|notes| notes.bytes.len() == 10);
         drop(peer);
-        io.turn(Wait::Sleep(now_ns() + MS), &mut notes).unwrap();
-        while notes.closed.is_none() {
-            io.turn(Wait::Event(now_ns() + MS), &mut notes).unwrap();
-        }
-        assert_eq!(notes.closed, Some(Ending::Finished));
+        own.turn(Wait::Sleep(now_ns() + MS));
+        own.turn_until(|notes| notes.closed.is_some());
+        assert_eq!(own.notes.closed, Some(Ending::Finished));
     }
 }

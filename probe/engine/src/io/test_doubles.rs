@@ -41,7 +41,7 @@ impl Io for FakeIo {
     }
     fn pause(&mut self, _: Slot) {}
     fn resume(&mut self, _: Slot, _: &mut impl Handler) {}
-    fn turn(&mut self, wait: Wait, handler: &mut impl Handler) -> io::Result<()> {
+    fn turn(&mut self, wait: Wait, handler: &mut impl Handler) -> io::Result<bool> {
         self.waits.push(wait);
         match wait {
             Wait::Event(at) | Wait::Instant(at) | Wait::Sleep(at) if self.sleeps => sleep_until(at),
@@ -53,35 +53,24 @@ impl Io for FakeIo {
             self.connects_ns.push(woken_ns - began_ns);
             handler.connected(slot);
         }
-        if self.brings_events {
-            handler.received(0, ReplyPart::Bytes(b"x"), Arrival::default());
-        }
         if self.turn_ns > 0 {
             sleep_until(now_ns() + self.turn_ns);
         }
-        Ok(())
+        Ok(self.brings_events)
     }
 }
 
-/// A handler that counts what is received.
-#[derive(Default)]
-pub struct Counting {
-    pub received: u64,
-}
+/// A load that does nothing.
+pub struct Idle;
 
-impl Handler for Counting {
+impl Handler for Idle {
     fn connected(&mut self, _: Slot) -> Next {
         Next::Wait
     }
     fn received(&mut self, _: Slot, _: ReplyPart<'_>, _: Arrival) -> Next {
-        self.received += 1;
         Next::Wait
     }
     fn sending(&mut self, _: Slot, _: u64) {}
     fn woken(&mut self, _: u64) {}
     fn ended(&mut self, _: Slot, _: Ending) {}
-    /// Their count in place of a time.
-    fn last_event_ns(&self) -> u64 {
-        self.received
-    }
 }

@@ -61,6 +61,12 @@ fn outcome(numbers: impl DoubleEndedIterator<Item = u64>) -> Outcome {
     outcome
 }
 
+/// The first load of a step, which has ended with this outcome.
+fn finished(steps: &[LoadStep], step: usize, outcome: Outcome) -> FinishedLoad {
+    let plan = Arc::new(steps[step].loads[0].plan.clone());
+    FinishedLoad { step, load: 0, plan, begin_ns: 1, end_ns: 9, outcome, started: None }
+}
+
 /// The figures of upstreams where this many engines elsewhere had the load.
 fn joined(engines: u64) -> Value {
     let mut runner = LoadRunner { steps: steps(), stub_plan: Some(upstreams()), ..LoadRunner::default() };
@@ -85,15 +91,7 @@ fn joined(engines: u64) -> Value {
 
 #[test]
 fn upstreams_of_engines_elsewhere_are_those_of_one_here() {
-    let here = FinishedLoad {
-        step: 0,
-        load: 0,
-        plan: Arc::new(steps()[0].loads[0].plan.clone()),
-        begin_ns: 1,
-        end_ns: 9,
-        outcome: outcome(1..=REQUESTS),
-        started: None,
-    };
+    let here = finished(&steps(), 0, outcome(1..=REQUESTS));
     let here = here.overhead(&ledger());
     assert_eq!(here["requests"], REQUESTS);
     assert_eq!(here["overlapped"], REQUESTS * 4 / 5);
@@ -127,15 +125,7 @@ fn calls_may_come_one_after_another_once_clients_hang_up() {
     for (patience, is_refused) in [(None, true), (Some(0.05), false)] {
         let mut runner =
             LoadRunner { steps: with(patience), stub_plan: Some(upstreams()), ..LoadRunner::default() };
-        runner.finished.push(FinishedLoad {
-            step: 1,
-            load: 0,
-            plan: Arc::new(runner.steps[1].loads[0].plan.clone()),
-            begin_ns: 1,
-            end_ns: 9,
-            outcome: outcome(1..=REQUESTS),
-            started: None,
-        });
+        runner.finished.push(finished(&runner.steps, 1, outcome(1..=REQUESTS)));
         assert_eq!(runner.check_calls(&ledger, 3).is_err(), is_refused);
         assert!(runner.check_calls(&ledger, 2).is_err());
     }
@@ -157,15 +147,7 @@ fn windows(answers: &[u64], cpu_ns: impl Fn(usize) -> u64) -> usize {
             0 => 1,
             window => answers[window - 1],
         };
-        runner.finished.push(FinishedLoad {
-            step: runner.step,
-            load: 0,
-            plan: Arc::new(runner.steps[runner.step].loads[0].plan.clone()),
-            begin_ns: 1,
-            end_ns: 9,
-            outcome,
-            started: None,
-        });
+        runner.finished.push(finished(&runner.steps, runner.step, outcome));
         taken += usize::from(runner.step > 0);
         used_ns += cpu_ns(runner.step);
         runner.step = runner.judge(used_ns).unwrap().unwrap();
@@ -249,15 +231,7 @@ fn an_overload_that_the_engine_cannot_produce() {
         let steps = steps(of);
         let mut outcome = Outcome { duration_ns: 1_000_000_000, ..Outcome::default() };
         outcome.record.max_thread_busy_ns = busy_ns;
-        let load = FinishedLoad {
-            step: 0,
-            load: 0,
-            plan: Arc::new(steps[0].loads[0].plan.clone()),
-            begin_ns: 1,
-            end_ns: 9,
-            outcome,
-            started: None,
-        };
+        let load = finished(&steps, 0, outcome);
         let cause = judge_requests("step measured", &steps[0], &load);
         let is_right = matches!(&cause, Some(Cause::LoadFailed(why)) if why.contains("busy for 96 %"));
         assert_eq!(is_right, is_judged, "{cause:?}");

@@ -1,12 +1,14 @@
 //! The stub on a thread of its own, during a trial.
 
-use super::Stub;
+use super::{Stub, BUFFER_BYTES, EVENTS};
 use rustix::pipe::{pipe_with, PipeFlags};
 use std::io;
 use std::os::unix::io::{AsFd, OwnedFd};
 use std::thread::{Builder, JoinHandle};
 use wire::os::{poll, Errno, PollFd};
 use wire::pin;
+
+const MAX_BUSY_TURNS: u32 = 1000;
 
 /// Dropped, it ends at once.
 pub struct Background {
@@ -26,13 +28,23 @@ impl Background {
                 // Checked before the start.
                 let _ = pin::pin_thread("stub: cpus", &cpus);
             }
-            stub.serve(|stub, time_ns| {
-                let mut files = [stub, PollFd::readable(done.as_fd())];
+            let (mut events, mut buffer) = (Vec::with_capacity(EVENTS), vec![0; BUFFER_BYTES]);
+            let mut busy_turns = 0;
+            loop {
+                // While there is work, every thousandth turn looks for the end.
+                if stub.turn(&mut events, &mut buffer) && busy_turns < MAX_BUSY_TURNS {
+                    busy_turns += 1;
+                    continue;
+                }
+                busy_turns = 0;
+                let mut files = [&stub.epoll, &done].map(|file| PollFd::readable(file.as_fd()));
                 // Without waiting there is no end either.
-                let fails = matches!(poll(&mut files, time_ns), Err(error) if error != Errno::INTR);
-                fails || files[1].is_ready()
-            });
-            stub
+                let fails =
+                    matches!(poll(&mut files, stub.next_due_ns()), Err(error) if error != Errno::INTR);
+                if fails || files[1].is_ready() {
+                    return stub;
+                }
+            }
         })?;
         Ok(Background { thread, running })
     }

@@ -21,9 +21,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener};
-use std::os::unix::io::AsFd;
 use wire::clock::now_ns;
-use wire::os::PollFd;
 
 const BACKLOG: i32 = 4096;
 const MAX_HEAD_BYTES: usize = 16 * 1024;
@@ -36,7 +34,6 @@ const MAX_HELD_BYTES: usize = 64 << 20;
 /// The answers: on a connection that is kept, as HTTP/1.0 must be told, and on one that ends.
 const KEPT: &[u8] = b"HTTP/1.1 200 Stub\r\nConnection: keep-alive\r\nContent-Length: 0\r\n\r\n";
 const LAST: &[u8] = b"HTTP/1.1 200 Stub\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
-const MAX_BUSY_TURNS: u32 = 1000;
 
 struct Caller {
     socket: OwnedFd,
@@ -112,25 +109,9 @@ impl Stub {
         })
     }
 
-    /// Serves until `wait` returns true. `wait` polls the file that it gets, at most for the time that it gets, and
-    /// whatever ends the stub.
-    pub fn serve(&mut self, mut wait: impl FnMut(PollFd, Option<u64>) -> bool) {
-        let mut events = Vec::with_capacity(EVENTS);
-        let mut buffer = vec![0; BUFFER_BYTES];
-        let mut busy_turns = 0;
-        loop {
-            // While there is work, `wait` is called for every thousandth turn only.
-            if self.turn(&mut events, &mut buffer) && busy_turns < MAX_BUSY_TURNS {
-                busy_turns += 1;
-                continue;
-            }
-            busy_turns = 0;
-            let due = self.due.peek().map(|Reverse((at, ..))| *at);
-            let time_ns = due.map(|due| due.saturating_sub(now_ns()));
-            if wait(PollFd::readable(self.epoll.as_fd()), time_ns) {
-                return;
-            }
-        }
+    /// How long it takes until the next answer is due.
+    fn next_due_ns(&self) -> Option<u64> {
+        self.due.peek().map(|Reverse((at, ..))| at.saturating_sub(now_ns()))
     }
 
     /// Handles pending events and due answers, without waiting. True when there were events.

@@ -51,7 +51,6 @@ impl Waiter {
     ) -> io::Result<()> {
         let Wakeup { at_ns, is_exact, reads_at_ns, stays_unread } = wakeup;
         handler.wait_begins(now_ns);
-        let event_ns = handler.last_event_ns();
         let until_ns = at_ns.saturating_sub(if is_exact { self.early_ns } else { 0 });
         let defers = reads_at_ns >= at_ns;
         let wait = match reads_at_ns.min(until_ns) {
@@ -71,10 +70,9 @@ impl Waiter {
                 handler.wait_begins(self::now_ns());
             }
         }
-        io.turn(wait, handler)?;
+        let has_events = io.turn(wait, handler)?;
         // An event may have brought about something that is due before.
-        let is_ended = !defers && handler.last_event_ns() != event_ns;
-        if is_ended || self::now_ns() < until_ns {
+        if (has_events && !defers) || self::now_ns() < until_ns {
             return Ok(());
         }
         self.poll(at_ns, defers, io, handler).map(drop)
@@ -89,15 +87,13 @@ impl Waiter {
         io: &mut I,
         handler: &mut H,
     ) -> io::Result<bool> {
-        let event_ns = handler.last_event_ns();
         let mut now = now_ns();
         while now < until_ns {
             match defers {
                 true => std::hint::spin_loop(),
                 false => {
                     handler.wait_begins(now);
-                    io.turn(Wait::No, handler)?;
-                    if handler.last_event_ns() != event_ns {
+                    if io.turn(Wait::No, handler)? {
                         return Ok(true);
                     }
                 }

@@ -256,10 +256,6 @@ impl<H: Handler> Handler for LayeredHandler<'_, H> {
         self.handler.woken(now_ns);
     }
 
-    fn last_event_ns(&self) -> u64 {
-        self.handler.last_event_ns()
-    }
-
     fn ended(&mut self, number: Slot, reason: Ending) {
         let link = self.links.get(number);
         let is_cut = link.is_some_and(|link| link.is_open && link.has_ended() == Some(false));

@@ -178,7 +178,7 @@ impl<I: Io> Io for Layered<I> {
         self.io.resume(number, &mut LayeredHandler { links, handler });
     }
 
-    fn turn(&mut self, wait: Wait, handler: &mut impl Handler) -> io::Result<()> {
+    fn turn(&mut self, wait: Wait, handler: &mut impl Handler) -> io::Result<bool> {
         self.join_waiting(handler);
         self.send_more(handler);
         let links = &mut self.links;

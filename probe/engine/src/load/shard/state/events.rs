@@ -61,10 +61,6 @@ impl Handler for Shard {
         self.deferral.looked(now);
     }
 
-    fn last_event_ns(&self) -> u64 {
-        self.last_event_ns
-    }
-
     fn wait_begins(&mut self, now: u64) {
         self.read_lateness.wait_begins(now);
     }

@@ -112,7 +112,7 @@ impl Shard {
     /// Takes in what has happened, without a wait.
     pub fn poll_events<I: Io>(&mut self, io: &mut I) -> io::Result<()> {
         self.read_lateness.wait_begins(now_ns());
-        io.turn(Wait::No, self)
+        io.turn(Wait::No, self).map(drop)
     }
 
     pub fn connections(&self) -> usize {

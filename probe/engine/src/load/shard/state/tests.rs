@@ -96,7 +96,7 @@ fn service_begins_when_the_request_goes_to_the_kernel() {
     assert!(sends(&shard.received(0, ReplyPart::Bytes(OK), Arrival::default())));
     shard.recorder.settle();
     let first_ns = shard.recorder.record.replies.service.max();
-    assert!(shard.last_event_ns() >= shard.connections[0].stage.busy().unwrap().sent_ns);
+    assert!(shard.last_event_ns >= shard.connections[0].stage.busy().unwrap().sent_ns);
     // The next request is composed by now, and the client is busy with other replies.
     sleep_until(now_ns() + 20 * MS);
     let sent_ns = now_ns();

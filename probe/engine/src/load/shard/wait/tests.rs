@@ -1,7 +1,7 @@
 //! How a thread waits: sleeps, polls, and what ends them.
 
 use super::*;
-use crate::io::test_doubles::{Counting, FakeIo};
+use crate::io::test_doubles::{FakeIo, Idle};
 
 /// A back-end that sleeps until the instants of its waits.
 fn sleeping() -> FakeIo {
@@ -13,7 +13,7 @@ fn in_vain(mut waiter: Waiter, waits: usize) -> (usize, usize, u64) {
     let mut io = sleeping();
     for _ in 0..waits {
         let now = now_ns();
-        waiter.wait(Wakeup::at(now + 100_000), now, &mut io, &mut Counting::default()).unwrap();
+        waiter.wait(Wakeup::at(now + 100_000), now, &mut io, &mut Idle).unwrap();
     }
     let sleeps = io.waits.iter().filter(|wait| matches!(wait, Wait::Event(_)));
     let polls = io.waits.iter().filter(|wait| matches!(wait, Wait::No));
@@ -42,7 +42,7 @@ fn waits(defers: bool, stays_unread: bool, ahead_ns: u64) -> Vec<Wait> {
             stays_unread,
             ..Wakeup::at(at_ns)
         };
-        waiter.wait(wakeup, now, &mut io, &mut Counting::default()).unwrap();
+        waiter.wait(wakeup, now, &mut io, &mut Idle).unwrap();
         assert!(!defers || now_ns() >= at_ns);
     }
     io.waits
@@ -77,23 +77,22 @@ const NEAR_NS: u64 = 25_000;
 
 #[test]
 fn a_reply_ends_a_wait_that_is_for_replies_too() {
-    let mut handler = Counting::default();
     let mut io = FakeIo { brings_events: true, ..FakeIo::default() };
     for _ in 0..100 {
         let (mut waiter, turns, now) = (Waiter::new(false, EARLY_NS), io.waits.len(), now_ns());
         let wakeup = Wakeup { is_exact: true, ..Wakeup::at(now + NEAR_NS) };
-        waiter.wait(wakeup, now, &mut io, &mut handler).unwrap();
+        waiter.wait(wakeup, now, &mut io, &mut Idle).unwrap();
         assert_eq!(io.waits.len(), turns + 1);
     }
 }
 
 #[test]
 fn a_poll_that_is_preempted_counts_as_a_short_one() {
-    let (mut waiter, mut handler) = (Waiter::new(false, EARLY_NS), Counting::default());
+    let mut waiter = Waiter::new(false, EARLY_NS);
     let mut io = FakeIo { turn_ns: 1_000_000, ..FakeIo::default() };
     while io.waits.len() < 50 {
         let at_ns = now_ns() + NEAR_NS;
-        waiter.poll(at_ns, false, &mut io, &mut handler).unwrap();
+        waiter.poll(at_ns, false, &mut io, &mut Idle).unwrap();
     }
     // Milliseconds without the CPU are no polling, and must not be taken off the time in which the thread was busy.
     assert!(waiter.busy_poll_ns <= io.waits.len() as u64 * MAX_POLL_NS);
