@@ -168,8 +168,8 @@ class LoadPlan(Request, frozen=True):
     """A load: what is sent, how fast, and what must come back. Times in seconds. `unix`: the path of a socket
     in place of addresses. `sources`: addresses from which connections come in turn. `patience_s`: clients
     hang up when an answer takes longer. `course_s`: the length of the slots of the time line, which are the
-    steps of a staircase otherwise. `lead_s`: the load begins so much later; before, connections of an open loop
-    are opened, and each is asked once. `log`: the path of a file that gets a line for each request."""
+    steps of a staircase otherwise. `lead_s`: the load begins so much later; before, connections of an open
+    loop are opened, and each is asked once. `log`: the path of a file that gets a line for each request."""
 
     protocol: str
     addresses: tuple[str, ...] = ()
