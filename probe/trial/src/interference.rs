@@ -8,7 +8,7 @@ use std::rc::Rc;
 use wire::os::{sched_getaffinity, CpuSet};
 use wire::sys::scheduling_of;
 
-/// Texts that are kept.
+/// The most texts that are kept.
 const MAX_TEXTS: usize = 8;
 
 /// Who sent a signal.
@@ -30,7 +30,7 @@ pub struct Interference {
     before: Option<State>,
 }
 
-/// Of the probe and its host.
+/// The state of the probe and its host.
 struct State {
     own: Inherited,
     environment: Environment,
@@ -72,7 +72,7 @@ impl Interference {
         let threads = folder.into_iter().flatten().flatten();
         let names = threads.flatten().map(|thread| thread.file_name());
         let mut threads: Vec<i32> = names.filter_map(|name| name.to_str()?.parse().ok()).collect();
-        // There may be no /proc, too, or that of another namespace, with other numbers.
+        // /proc may also be missing, or belong to another namespace with other numbers.
         if !threads.contains(&(std::process::id() as i32)) {
             threads = vec![0];
         }
@@ -90,7 +90,7 @@ impl Interference {
         }
     }
 
-    /// Which limits of the probe were lowered, in words. It may have lacked anything since.
+    /// In words, which of the probe's limits were lowered. Since then any call of the probe may have failed.
     pub fn lowered_limits(&self) -> Option<String> {
         self.before.as_ref()?.own.limits.lowered_to(&Limits::of(0))
     }
@@ -111,8 +111,8 @@ impl Interference {
     }
 }
 
-/// What only root can change: whom the kernel ends for want of memory, what it starts for whoever crashes, settings that
-/// all trials share, and what is mounted where the probe looks.
+/// Settings that only root can change: which process the kernel kills when memory runs out, which program it starts
+/// after a crash, settings that all trials share, and the mounts where the probe looks.
 struct Environment {
     oom_score: Option<Vec<u8>>,
     core_pattern: Option<Vec<u8>>,
@@ -160,7 +160,7 @@ mod tests {
         };
         assert!(of(b"2").changed_to(&of(b"2")).is_empty());
         assert_eq!(of(b"2").changed_to(&of(b"3")), ["/proc/sys/b was changed"]);
-        // For root, and for nobody's plain command.
+        // Only for root, and never for a plain command.
         let count = |plain| Environment::read(&files, plain).settings.len();
         assert_eq!(count(false), files.settings.len());
         assert_eq!(count(true), 0);

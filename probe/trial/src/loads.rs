@@ -40,7 +40,7 @@ pub trait Loads {
     /// Has engines elsewhere carry out the loads of a step.
     fn await_engines(&mut self, step: usize, address: SocketAddr);
 
-    /// The driver's line about engines elsewhere. The error: it said what cannot be.
+    /// Takes the driver's line about engines elsewhere. The error: the line does not fit the trial.
     fn notice(&mut self, line: &[u8], t_ns: u64) -> Result<Notice, String>;
 
     /// When the next mark of the running step is due.
@@ -68,7 +68,7 @@ pub trait Loads {
     /// Ends the upstreams.
     fn stop_upstreams(&mut self);
 
-    /// What the upstreams saw that such a trial must not do, and its verdict.
+    /// Requests that the upstreams saw and that such a trial must not make, with the verdict on them.
     fn fault(&self, verdict: Verdict) -> Option<(Verdict, String)>;
 
     /// Writes a message for each load.

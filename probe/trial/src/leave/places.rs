@@ -14,7 +14,7 @@ pub struct Places {
     temporary: Option<Temporary>,
     /// Where folders of killed probes were removed.
     swept: Option<String>,
-    /// The user's keys before the trial; None for a plain command, which may have to do with them.
+    /// The user's keys before the trial; None for a plain command, which may use them.
     keys: Option<Vec<i32>>,
 }
 
@@ -56,9 +56,9 @@ impl Places {
         Ok(self.temporary.insert(temporary).path.clone())
     }
 
-    /// How many files, objects of IPC, and keys in its user's keyrings, a program has left. Files of the temporary folder
-    /// are removed; shared memory ends with the probe, which must carry out no other trial then, and so do the keys, but
-    /// for root's.
+    /// Counts the files, IPC objects and keys in its user's keyrings that a program has left, and removes the files of
+    /// the temporary folder. Shared memory and keys, except root's, end with the probe, which must then carry out no
+    /// other trial.
     pub fn clear(&mut self) -> u64 {
         let mut left = self.shared.as_ref().map_or(0, |shared| shared.objects());
         if let Some(before) = &self.keys {

@@ -24,8 +24,7 @@ struct Level {
     stays: HashSet<OsString>,
 }
 
-/// Removes what is below an open folder; the folder itself stays. What cannot be removed stays as well, and so does what
-/// is left at the deadline.
+/// Empties an open folder, which itself stays. So does anything that cannot be removed, or is left at the deadline.
 pub fn remove_below(top: BorrowedFd, deadline: Instant) -> Removed {
     let mut removed = Removed::default();
     removed.all = remove(top, deadline, &mut removed.count).unwrap_or(false);
@@ -48,7 +47,7 @@ fn remove(top: BorrowedFd, deadline: Instant, count: &mut u64) -> os::Result<boo
             }
             match unlinkat(&folder, &name, 0) {
                 Ok(()) => *count += 1,
-                // The second is what POSIX has for folders, and for what may not be removed at all.
+                // POSIX has the second error for folders, and for entries that may not be removed at all.
                 Err(Errno::ISDIR | Errno::PERM) => match unlinkat(&folder, &name, libc::AT_REMOVEDIR) {
                     Ok(()) => *count += 1,
                     Err(_) => match open_for_removal(&folder, &name) {
@@ -97,7 +96,7 @@ fn open_for_removal(parent: &OwnedFd, name: &OsString) -> Option<OwnedFd> {
     let resolve = libc::RESOLVE_NO_XDEV | libc::RESOLVE_NO_SYMLINKS | libc::RESOLVE_BENEATH;
     let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
     let place = openat2(parent, name, flags | libc::O_PATH, resolve).ok()?;
-    // By its descriptor: nobody can put another file in its place meanwhile.
+    // By its descriptor, so that no other file can take its place meanwhile.
     let path = format!("/proc/self/fd/{}", place.as_raw_fd());
     let _ = std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o700));
     openat2(place.as_fd(), ".", flags, resolve).ok()

@@ -1,5 +1,5 @@
 //! Shared memory of the probe's own: a file system in place of the host's /dev/shm, and System V objects in a namespace
-//! of IPC. Both end with the probe, and hold nothing but what programs of its trials have made.
+//! of IPC. Both end with the probe, and hold only what programs of its trials have made.
 
 use std::ffi::CString;
 use std::io;

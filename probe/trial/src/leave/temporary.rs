@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use wire::os;
 use wire::os::{fchmod, fstat, mkdirat, openat, statat, try_lock, unlinkat, user_id, Dir, Errno};
 
-/// Short, for the paths of sockets. What is named so, belongs to the user, and is not locked, is removed.
+/// Short, for the paths of sockets. The probe removes unlocked folders of the user that have such a name.
 const PREFIX: &str = "ringside-tmp-";
 const RANDOM_CHARACTERS: usize = 6;
 
@@ -40,7 +40,7 @@ impl Temporary {
                 Err(Errno::EXIST) => continue,
                 Err(error) => return Err(error.into()),
             }
-            // Who removes what is not locked may be here between two of these calls.
+            // Another probe, which removes unlocked folders, may run between two of these calls.
             if let Some(own) = lock(&folder, &name) {
                 return Ok(Temporary {
                     path: Path::new(shared).join(&name).display().to_string(),
@@ -52,7 +52,8 @@ impl Temporary {
         }
     }
 
-    /// Removes what a program has left, and counts it. False where the folder is not what it was: another one is needed.
+    /// Removes what a program has left, and counts it. False where the folder was replaced: the caller needs another
+    /// one.
     pub fn clear(&self) -> (u64, bool) {
         let is_in_place = self.is_in_place();
         if is_in_place && is_empty(&self.folder) {
@@ -125,7 +126,7 @@ fn random_name() -> String {
     format!("{PREFIX}{}", &random[..RANDOM_CHARACTERS])
 }
 
-/// Opens and locks a folder; None where somebody else has it, or has just removed it.
+/// Opens and locks a folder; None where another process has locked it, or has just removed it.
 fn lock(parent: &OwnedFd, name: impl AsRef<OsStr> + Copy) -> Option<OwnedFd> {
     let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW;
     let folder = openat(parent, name, flags).ok()?;
