@@ -2,10 +2,10 @@
 
 use wire::messages::{CpuTime, Pressure};
 
-/// CPU time that may be more than the CPUs had: the probe notices the end somewhat late, or processes end after it.
+/// Tolerated CPU time beyond what the CPUs had: the probe notices the end somewhat late, or processes end after it.
 const EXCESS_NS: u64 = 10_000_000;
 
-/// The clock that wall time is read from is adjusted; that of CPU time is not. The part of itself by which it may differ.
+/// The kernel adjusts the clock of wall time, but not that of CPU time: one part in this many is tolerated.
 const CLOCK_TOLERANCE: u64 = 1000;
 
 /// The state of the trial when the program ended, or when the probe ended the trial.

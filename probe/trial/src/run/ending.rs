@@ -1,5 +1,5 @@
-//! The end of a trial: what counts was there when the program ended. What other processes do afterwards is watched until
-//! the last of them is killed, and counts against the program.
+//! The end of a trial: only output from before the program's end counts. The probe watches what other processes do
+//! afterwards, until the last of them is killed, and holds it against the program.
 
 use super::end::End;
 use super::{Abort, Trial};
@@ -40,7 +40,7 @@ impl Trial<'_, '_> {
     /// How many CPUs the program could use at once.
     pub(super) fn usable_cpus(&self) -> u64 {
         match self.request.cpus.len() {
-            // It may allow itself all that there are.
+            // The program may allow itself all CPUs.
             0 => sys::online_cpus(),
             count => count as u64,
         }

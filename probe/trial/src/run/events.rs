@@ -28,7 +28,7 @@ impl Trial<'_, '_> {
             }
             Ok(Event::Ready { port }) => {
                 self.writer.send(&ServiceReady { t_ns, port }, true)?;
-                // Without a load nobody calls there.
+                // Without a load nothing connects to the port.
                 if let (Some(port), true) = (port.filter(|_| self.is_driven()), alive) {
                     self.check_listener(port, "");
                 }
@@ -46,7 +46,7 @@ impl Trial<'_, '_> {
                 }
             }
             Ok(Event::Await { name }) => {
-                // The wait is no part of the wall time: it must not hold work that nobody asked for.
+                // Wall time leaves this wait out, so a program must wait only where the request says so.
                 let asked = self.request.awaits.contains(&name);
                 if !asked || self.awaited.contains(&name) {
                     let again = if asked { "once more" } else { "unasked" };

@@ -194,7 +194,7 @@ impl From<ReaderGone> for Abort {
 impl Trial<'_, '_> {
     fn carry_out(&mut self) -> Result<(Condition, Option<Cgroup>), Abort> {
         match self.watch() {
-            // Name the program that took what the probe needs.
+            // The outcome says that the program took what the probe needs.
             Err(Abort::Failed(_)) if self.interference.lowered_limits().is_some() => {}
             ended => ended?,
         }
@@ -216,7 +216,7 @@ impl Trial<'_, '_> {
             self.check_unknown_listeners();
         }
         if let Some(why) = self.interference.lowered_limits() {
-            // Samples may lack anything then, and so may the other reasons.
+            // Samples and the other reasons may then be incomplete.
             if !matches!(self.cause, Some(Cause::Interrupted(_))) {
                 self.cause = Some(Cause::WrongEvidence(why));
             }
@@ -240,7 +240,7 @@ impl Trial<'_, '_> {
         if let Some(loads) = &mut self.loads {
             loads.stop_upstreams();
         }
-        // When nobody is left who could write more.
+        // When no process is left that could write more.
         let left_files = self.places.clear();
         let mut outcome = self.assemble(Findings {
             end,
@@ -260,7 +260,7 @@ impl Trial<'_, '_> {
             outcome.outcome == Verdict::Ok && outcome.interference.is_empty() && outcome.left_files == 0;
         // A contender with rights there could have frozen or slowed it for the next one.
         let cgroup = self.supervisor.take_cgroup().filter(|_| is_good && self.request.plain);
-        // Dropped before the outcome: whoever reads it finds no cgroup of a probe that ends.
+        // Dropped before the outcome, whose reader then finds no cgroup of a probe that ends.
         let cgroup = cgroup.filter(Cgroup::can_be_used_again);
         self.writer.send(&outcome, false)?;
         let condition = match is_good {
@@ -422,14 +422,15 @@ impl Trial<'_, '_> {
             let by = match sender {
                 Sender::Outside => Signaller::Other,
                 Sender::Unknown => Signaller::Unknown,
-                // Whose a process was is unknown once it has ended. Ctrl-C and ringside itself come from others.
+                // Once the sender has ended, the probe cannot tell whether it was of the trial. Ctrl-C and ringside
+                // itself come from others.
                 Sender::Process(sender) => match self.supervisor.is_of_trial(sender) {
                     Some(true) => Signaller::Trial(sender),
                     Some(false) => Signaller::Other,
                     None => Signaller::Ended,
                 },
             };
-            // Whoever has a probe go on had stopped it, and it has measured nothing meanwhile.
+            // A probe that is told to go on was stopped, and has measured nothing meanwhile.
             match by {
                 Signaller::Other if signal != libc::SIGCONT => {
                     self.stop(Cause::Interrupted(name.into()));

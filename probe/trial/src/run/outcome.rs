@@ -15,7 +15,7 @@ use wire::messages::{Output, TrialOutcome};
 use wire::text::quoted;
 
 /// The account of children lacks those whose parent ignores SIGCHLD; samples have what they used until then. Smaller
-/// differences may be those of clocks.
+/// differences may come from clocks.
 const UNACCOUNTED_NS: u64 = 10_000_000;
 
 /// Both accounts are in microseconds, and that of children is a difference of two, for user and system.
@@ -61,7 +61,7 @@ impl Trial<'_, '_> {
         let lost_ns = findings.sampler.last_cpu_ns.max(inside_ns).saturating_sub(waited_ns);
         let has_lost_children = lost_ns > UNACCOUNTED_NS;
         if cpu.is_none() {
-            // Samples do not say of which kind it was.
+            // Samples do not divide it into user and system time.
             cpu_user_ns += lost_ns;
             if has_lost_children {
                 let ms = lost_ns / 1_000_000;

@@ -84,7 +84,7 @@ impl Trial<'_, '_> {
             }
             Some(Excess::Cpus) => {
                 let cpus = &self.request.cpus;
-                // Where the system took one of them away, its kernel moved the threads, and not the program.
+                // If the system took a CPU away, the kernel moved the threads, not the program.
                 pin::check("cpus", cpus).map_err(|why| {
                     let why = format!("{why}: taken away in the trial");
                     Abort::Failed(io::Error::new(io::ErrorKind::Other, why))

@@ -69,7 +69,7 @@ impl<'a> Trial<'a, '_> {
         service.map_or(Ipv4Addr::LOCALHOST.into(), |service| service.host)
     }
 
-    /// What the driver says of engines elsewhere. It hangs up where it does not want the trial any more, or has died.
+    /// What the driver says of engines elsewhere. It hangs up when it no longer wants the trial, or has died.
     pub(super) fn read_notices(&mut self, now_ns: u64) -> Result<(), Abort> {
         let failed = |why| Abort::Failed(io::Error::new(io::ErrorKind::Other, why));
         let Some(notices) = self.notices.as_mut() else {
