@@ -31,7 +31,7 @@ const COMPARED: u64 = 10;
 pub struct Session<'a> {
     engine: Option<&'a Engine>,
     parent: Option<i32>,
-    /// What of its own the probe does not have, though it was to have it, and why.
+    /// What the probe lacks although it was to have it of its own, such as namespaces, and why.
     lacking: Vec<String>,
     places: Places,
     cpus: ProbeCpus,

@@ -78,7 +78,7 @@ fn counted(file: &OwnedFd, with_kernel: bool) -> Counter {
     }
 }
 
-/// A count of a part of the time as one of all of it; and that part, 1 where it is the whole.
+/// Scales a count from a part of the time to all of it; also returns that part, which is 1 for the whole.
 fn scaled(count: u64, wanted_ns: u64, counted_ns: u64) -> (u64, f64) {
     if counted_ns >= wanted_ns {
         return (count, 1.0);

@@ -52,8 +52,8 @@ impl HighWater {
         Some(self.largest_bytes).filter(|&bytes| bytes > floor)
     }
 
-    /// The peak of all memory. Of one process it is its own; of several it stands between that of the largest and what
-    /// samples saw with all that they cannot have seen. The error is why there is no figure.
+    /// The peak of all memory. For one process it is the process's own. For several it lies between the peak of the
+    /// largest and the samples' sum with all that they cannot have seen. The error is why there is no figure.
     pub fn peak(&self, seen: &SampledPeak) -> Result<u64, String> {
         if self.ended == 0 {
             return Err("no process has ended".into());

@@ -67,8 +67,8 @@ impl StdoutParser {
         }
     }
 
-    /// For a program without the protocol: hashes all bytes. It counts no lines, since nobody asks for their number and
-    /// each costs a search.
+    /// For a program without the protocol: hashes all bytes. It counts no lines, since each costs a search and no
+    /// reader needs their number.
     pub fn plain() -> StdoutParser {
         StdoutParser { plain: Some(Box::default()), ..StdoutParser::new(std::iter::empty(), false) }
     }

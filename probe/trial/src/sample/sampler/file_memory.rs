@@ -1,4 +1,4 @@
-//! Memory in files that no process maps (memfd, shared memory): it is in nobody's PSS.
+//! Memory in files that no process maps (memfd, shared memory): the PSS of no process has it.
 
 use crate::leave::shared_memory::SharedMemory;
 use crate::sample::budget::SamplingBudget;
@@ -16,7 +16,7 @@ use wire::sys;
 const SHARE: u64 = 1000;
 const REST_NS: u64 = 1_000_000_000;
 
-/// Less than this is not looked for.
+/// The sampler does not look for less than this.
 const LEAST_BYTES: u64 = 16 << 20;
 
 pub struct FileMemory {
@@ -70,16 +70,16 @@ impl FileMemory {
         exceeds_floor
     }
 
-    /// Of the memory in files what nobody maps. `mapped`: what of it these processes mapped just before.
+    /// The memory in files that no process maps. `mapped`: the part that these processes mapped just before.
     pub fn unmapped(&mut self, now_ns: u64, procfs: &ProcFs, tree: &[Process], mapped: u64) -> u64 {
         let before = thread_cpu_ns();
-        // After the mapped: who has ended since has none of it.
+        // After `mapped` was read: a process that has ended since maps none of it.
         let bytes = self.of_tree(procfs, tree);
         self.spent(now_ns, before);
         self.lasting(bytes.saturating_sub(mapped))
     }
 
-    /// What was found twice in a row: between the end of a process and the removal of its files nobody maps them.
+    /// Only what two readings in a row found: between a process's end and the removal of its files, nothing maps them.
     fn lasting(&mut self, unmapped: u64) -> u64 {
         let lasting = unmapped.min(std::mem::replace(&mut self.last, unmapped));
         if lasting < LEAST_BYTES {

@@ -96,9 +96,9 @@ pub struct Sampler {
     page_bytes: u64,
     tick_ns: u64,
     timeline: bool,
-    /// What children of earlier trials had used.
+    /// CPU time of the children of earlier trials.
     before: Usage,
-    /// What children of this trial had used that were waited for before the last walk of the tree.
+    /// CPU time of this trial's children that were waited for before the last walk of the tree.
     waited_for: Usage,
     pub peaks: Peaks,
 }

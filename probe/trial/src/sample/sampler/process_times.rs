@@ -1,5 +1,5 @@
-//! CPU time of processes from samples alone. Children whose parent ignores SIGCHLD are in no account of the kernel's
-//! after their end: what they had used when they were sampled last is all that is known.
+//! CPU time of processes from samples alone. After their end the kernel has no account of children whose parent ignores
+//! SIGCHLD: all that is known is what their last sample showed.
 
 use std::collections::HashMap;
 
