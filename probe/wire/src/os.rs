@@ -274,7 +274,7 @@ impl<'a> PollFd<'a> {
         PollFd::new(file, libc::POLLOUT)
     }
 
-    /// Until nobody is at its other end, or it fails.
+    /// Until its other end is closed, or it fails.
     pub fn hung_up(file: BorrowedFd<'a>) -> PollFd<'a> {
         PollFd::new(file, 0)
     }

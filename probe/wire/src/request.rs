@@ -52,7 +52,7 @@ from_json! {
         pub temporary: bool = false,
         /// Namespaces of the probe's own; that of the first request counts, for all of this process.
         pub namespaces: Use = Use::Auto,
-        /// The outcome repeats it: it is not known to whoever writes in the probe's place.
+        /// The outcome repeats it: a program that writes in the probe's place does not know it.
         pub number: Option<String>,
         pub expect: Option<Expect>,
         pub service: Option<Service>,
@@ -131,7 +131,7 @@ pub enum Work {
     Engine,
 }
 
-/// What is read before the rest, because a request of another version may have keys that are unknown here.
+/// The keys that are read first, because a request of another version may have keys that are unknown here.
 struct Head {
     version: u64,
     is_for_engine: bool,

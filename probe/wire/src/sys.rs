@@ -51,8 +51,8 @@ impl Received {
     }
 }
 
-/// The most signals that are taken at once: whoever sends more of them, faster than they are read, must not keep the
-/// probe from its limits.
+/// The most signals that are taken at once: a process that sends signals faster than the probe reads them must not keep
+/// it from enforcing limits.
 const MAX_SIGNALS: usize = 64;
 
 /// Pending signals, from the file of `signal_file`; others may be left, and make it readable again.
@@ -97,8 +97,8 @@ pub struct Reaped {
     pub max_rss_bytes: u64,
 }
 
-/// One child that has ended, or None when all that are left still run. Children that have another signal for their end
-/// than SIGCHLD do not count: the kernel gives it to whatever executes a program, and to orphans.
+/// One child that has ended, or None when all that are left still run. Only children whose end sends SIGCHLD count: the
+/// kernel makes it so for each that executes a program, and for orphans.
 /// The error is ECHILD when there is none.
 pub fn reap() -> io::Result<Option<Reaped>> {
     wait(-1, libc::WNOHANG)

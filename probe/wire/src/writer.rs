@@ -12,7 +12,7 @@ const BUFFER_BYTES: usize = 16 * 1024;
 /// A pipe that is ready for writing takes at least so much without blocking (PIPE_BUF).
 const WRITE_BYTES: usize = 4096;
 
-/// The reader closed its end: nothing reads the messages any more.
+/// The reader closed its end: no process reads the messages any more.
 #[derive(Debug)]
 pub struct ReaderGone;
 

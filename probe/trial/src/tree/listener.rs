@@ -1,5 +1,5 @@
-//! Whose socket listens where loads connect, on a port of 127.0.0.1 as a rule: a program may name the port of somebody
-//! else's server, also one where it listens itself on another address.
+//! Finds out whose socket listens where loads connect, usually on a port of 127.0.0.1: a program may name the port of
+//! another server, even if it listens on that port itself at another address.
 
 use crate::tree::procfs::{ProcFs, Process};
 use std::net::{IpAddr, SocketAddr};
@@ -19,8 +19,8 @@ pub enum Owner {
     Other,
     /// Nothing listens there.
     Nobody,
-    /// Files of a process of the trial cannot be read, as those of one that has given up privileges, or are too many: one
-    /// of these sockets, by their inodes, may be its own. It is where none is left when all processes have ended.
+    /// A process of the trial has too many files, or files that cannot be read since it gave up privileges: one of
+    /// these sockets, by their inodes, may be its own. It was if none is left when all processes have ended.
     Unknown(Vec<u64>),
 }
 

@@ -55,7 +55,7 @@ pub fn enter(signals: &OwnedFd, parent: Option<i32>) -> Result<Side, String> {
             drop(outside);
             let done = prepare((users != 0).then_some(&user));
             let report = done.as_ref().err().map_or("", String::as_str);
-            // Whoever does not answer has ended, perhaps before PR_SET_PDEATHSIG.
+            // A process that does not answer has ended, perhaps before PR_SET_PDEATHSIG.
             let told = write(&inside, format!("{report}\n").as_bytes());
             let answered = told.and_then(|_| read(&inside, &mut [0; 1]));
             if done.is_err() || answered != Ok(1) || OUTSIDE.set(Outside { pid, proc }).is_err() {
@@ -170,7 +170,7 @@ fn relay_signals(child: i32, signals: &OwnedFd, parent: Option<i32>) -> u8 {
     if parent_id() != parent {
         send(child, libc::SIGTERM);
     }
-    // That inside had the same.
+    // The process inside began with the same limits.
     let limits = Limits::of(0);
     loop {
         let mut files = [PollFd::readable(signals.as_fd())];
@@ -179,7 +179,7 @@ fn relay_signals(child: i32, signals: &OwnedFd, parent: Option<i32>) -> u8 {
             if received.asks_for_the_end() {
                 send(child, received.signal);
             } else if received.signal == libc::SIGCHLD {
-                // Until it is waited for it has them.
+                // The process keeps its limits until it is waited for.
                 let now = Limits::of(child);
                 if let Ok(Some(sys::Reaped { status, .. })) = sys::reap() {
                     if let (true, Some(why)) = (status != 0, limits.lowered_to(&now)) {

@@ -38,7 +38,8 @@ pub fn kib_field(text: &str, key: &str) -> Option<u64> {
     kib.checked_mul(1024)
 }
 
-/// Descriptors that are given up where there are no others: what takes all of the probe's must not blind its samples.
+/// Spare descriptors, closed when there are no others: a program that takes all of the probe's must not blind its
+/// samples.
 #[derive(Default)]
 struct Spares(Vec<OwnedFd>);
 
@@ -333,7 +334,7 @@ mod tests {
 
     #[test]
     fn a_process_whose_status_was_taken_is_gone() {
-        // As the kernel shows it then. Who had sent the probe a signal passed for somebody outside of the trial.
+        // As the kernel shows it then. The sender of a signal must not pass for a process outside of the trial.
         for state in ["X", "x"] {
             let stat = STAT.replace(" R 7", &format!(" {state} 0"));
             assert_eq!(parse_stat(stat.as_bytes()), None);

@@ -43,8 +43,8 @@ pub struct Supervisor {
 /// Processes that outlived the program.
 #[derive(Debug, Default)]
 pub struct Leftover {
-    /// Processes besides the program itself that did not follow it when it had ended, or ran when it was killed. Of a
-    /// plain command those that ran when it had ended.
+    /// Other processes that did not follow the program when it had ended, or ran when it was killed. For a plain
+    /// command: those that ran at its end.
     pub left_behind: u64,
     /// Processes that could not be ended.
     pub unkillable: u64,
@@ -104,7 +104,7 @@ impl Supervisor {
         let _ = pidfd_send_signal(&self.pidfd, libc::SIGTERM);
     }
 
-    /// Whose socket listens at an address of this host.
+    /// Finds out whose socket listens at an address of this host.
     pub fn listener(&mut self, address: SocketAddr) -> Owner {
         let tree = self.tree(&mut |_, _| {});
         owner(&mut self.procfs, &tree, address)
@@ -131,7 +131,7 @@ impl Supervisor {
     pub fn is_of_trial(&mut self, pid: i32) -> Option<bool> {
         let probe = std::process::id() as i32;
         let mut pid = pid;
-        // Parents may end meanwhile; who loses theirs becomes a child of the probe.
+        // Parents may end meanwhile; a process that loses its parent becomes a child of the probe.
         for _ in 0..MAX_ANCESTORS {
             if pid == probe {
                 return Some(true);
@@ -144,8 +144,7 @@ impl Supervisor {
         Some(true)
     }
 
-    /// Has a process go on that is stopped, or will be once it gets a CPU; true if it was. Unknown where it
-    /// is hidden.
+    /// Continues a process that is stopped, or will be once it gets a CPU; true if it was. Unknown where it is hidden.
     pub fn resume(&mut self, pid: i32) -> bool {
         let status = self.procfs.read(format_args!("{pid}/status"));
         let stopped = status.map(is_stopped);
@@ -283,8 +282,8 @@ impl Supervisor {
         tree
     }
 
-    /// The cgroup, which is removed when it is dropped. Its figures have to be read before. None, too, while somebody
-    /// else still holds it.
+    /// The cgroup, which is removed when it is dropped. Its figures have to be read before. None also while another
+    /// owner still holds it.
     pub fn take_cgroup(&mut self) -> Option<Cgroup> {
         self.cgroup.take().and_then(|cgroup| Arc::try_unwrap(cgroup).ok())
     }

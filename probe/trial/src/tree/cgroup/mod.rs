@@ -209,7 +209,7 @@ fn limit(name: &str, file: &Option<OwnedFd>, value: u64, missing: &mut Vec<Strin
     }
 }
 
-/// Removes the cgroups of probes that were killed, and that nobody else removed.
+/// Removes the cgroups that killed probes have left.
 fn remove_stale(parent: &Path) {
     let names = fs::read_dir(parent).into_iter().flatten().flatten();
     for entry in names {

@@ -1,8 +1,7 @@
 //! Where the cgroups of trials are made: below the probe's own, and so that limits work there.
 //!
 //! Only the root may have both processes and children with controllers. Elsewhere the processes of the harness have to
-//! be in a leaf of their own; they are moved there where nobody else's are in the same cgroup, as in a scope of
-//! systemd's.
+//! be in a leaf of their own; the probe moves them there if their cgroup, such as a scope of systemd, has no others.
 
 use crate::tree::procfs::ProcFs;
 use std::fs;
