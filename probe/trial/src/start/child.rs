@@ -52,7 +52,7 @@ pub unsafe fn serve(order: *mut Order, socket: RawFd) -> ! {
         if done < 0 {
             (order.pid, order.error) = (0, -done as i32);
         }
-        // With what the program touched before it was one.
+        // Includes the memory that the new process touched before it executed the program.
         let mut usage = MaybeUninit::<libc::rusage>::zeroed().assume_init();
         call!(SYS_getrusage, libc::RUSAGE_SELF, &mut usage as *mut _);
         order.floor_bytes = usage.ru_maxrss as u64 * 1024;
@@ -83,8 +83,8 @@ unsafe fn prepare(order: &Order) {
         call!(SYS_prctl, libc::PR_SET_NO_NEW_PRIVS, 1);
         call!(SYS_prctl, libc::PR_CAPBSET_DROP, CAP_SYS_PTRACE);
     }
-    // The probe's own files below /proc are hidden, and while the memory is a copy of the probe's they are these too.
-    // Hidden again before there is a program: the kernel shows those of each program that it executes.
+    // The probe hides its own files below /proc, and so this process, whose memory is a copy of the probe's, hides its
+    // own. It hides them again before it executes the program, whose files the kernel then shows.
     call!(SYS_prctl, libc::PR_SET_DUMPABLE, 1);
     let path = b"/proc/self/oom_score_adj\0".as_ptr();
     let flags = libc::O_WRONLY | libc::O_CLOEXEC;

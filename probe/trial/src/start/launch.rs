@@ -104,7 +104,7 @@ fn elsewhere(key: &str, path: &Option<String>, pipe: OwnedFd) -> io::Result<Owne
     let Some(path) = path else {
         return Ok(pipe);
     };
-    // Not waiting: a FIFO that nobody reads would keep the probe.
+    // Does not wait: a FIFO without a reader would block the probe.
     let file = File::options()
         .append(true)
         .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)

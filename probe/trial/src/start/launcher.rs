@@ -2,8 +2,8 @@
 //! A program begins with the largest size (RSS) of the process that it was cloned from, and that of the probe is more
 //! than many programs ever have. The launcher has the size of the probe's own data and of a few pages of code.
 //!
-//! Plain commands share one launcher, as long as none of them changes what it hands on. Each of the other programs has
-//! one that is gone once it runs.
+//! Plain commands share one launcher, as long as none of them changes what it hands on. Every other program has a
+//! launcher of its own, which is gone once the program runs.
 #![allow(unsafe_code)]
 
 use crate::start::child;
@@ -128,8 +128,8 @@ impl Launcher {
         self.process.as_ref().map(|process| process.pid)
     }
 
-    /// Whether somebody has changed or ended the launcher of plain commands; one that was stopped goes on. The program
-    /// that comes next would suffer from it.
+    /// Whether a program has changed or ended the launcher of plain commands, from which the next one would suffer. A
+    /// launcher that was stopped goes on.
     pub fn was_changed(&self) -> bool {
         self.process.as_ref().is_some_and(|process| {
             let _ = os::kill(process.pid, libc::SIGCONT);
@@ -173,7 +173,8 @@ impl Launcher {
         })?;
         let failure = order.failed.map(|step| (step, error));
         if failure.is_some() && order.error != libc::ETIMEDOUT {
-            // It has no signal for its end: that of the launcher has none, until a program is executed.
+            // Until it executes a program, its end sends no signal: it was cloned from a launcher, whose end sends
+            // none.
             sys::wait_for(order.pid)?;
         }
         let started = Started {
@@ -309,7 +310,7 @@ impl Process {
         let (socket, other) = UnixStream::pair()?;
         let inherited = Inherited::of(0);
         let mut pidfd: RawFd = -1;
-        // It has no signal for its end: whoever waits for any child does not mean it.
+        // Its end sends no signal, so that a wait for any child does not return the launcher.
         let args = CloneArgs {
             flags: (libc::CLONE_FILES | libc::CLONE_PIDFD) as u64,
             pidfd: ptr::addr_of_mut!(pidfd) as u64,
