@@ -146,7 +146,7 @@ pub trait Io {
     /// Reads again, beginning with the bytes that arrived meanwhile.
     fn resume(&mut self, slot: Slot, handler: &mut impl Handler);
 
-    /// Waits, and hands what has happened to the handler. Whether anything has.
+    /// Waits, and hands events to the handler. Returns whether there were any.
     fn turn(&mut self, wait: Wait, handler: &mut impl Handler) -> io::Result<bool>;
 
     /// Layers add what they counted to the record of a load.
@@ -414,7 +414,7 @@ mod tests {
         assert!(own.notes.bytes == bytes);
     }
 
-    /// What arrives does not end a wait for an instant, and is there afterwards.
+    /// Arriving bytes do not end a wait for an instant, and are there afterwards.
     #[test]
     fn a_wait_for_an_instant_is_not_ended_by_what_arrives() {
         let (mut own, mut peer) = Connected::new(Stamping::All);
@@ -439,7 +439,7 @@ mod tests {
         assert_eq!(own.notes.closed, None);
     }
 
-    /// What a sleep leaves unread is there at the next turn.
+    /// Bytes that a sleep leaves unread are there at the next turn.
     #[test]
     fn what_a_sleep_leaves_unread_is_read_at_the_next_turn() {
         let (mut own, mut peer) = Connected::new(Stamping::All);

@@ -6,7 +6,7 @@ use rustix::net::{self, SendFlags};
 use std::rc::Rc;
 use wire::clock::now_ns;
 
-/// More bytes that wait are an error of the peer, which does not read what it asks for.
+/// If more bytes wait, the peer is at fault: it does not read the answers that it asks for.
 const MAX_WAITING_BYTES: usize = 1 << 20;
 
 /// What becomes of bytes to send.

@@ -145,7 +145,7 @@ impl BodyCheck {
         }
     }
 
-    /// What a body is that `finish` found wrong, and what was expected. Hostile text, quoted.
+    /// A body that `finish` found wrong, and the expected one, in words. Hostile text, quoted.
     pub fn difference(&self, state: &BodyState, status: Option<u16>) -> String {
         if let (Err(_), Some(status)) = (self.check_status(status), status) {
             let expected = match self.status {

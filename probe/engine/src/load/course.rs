@@ -1,4 +1,4 @@
-//! The time line of a load: what became of the requests of each slot of time, by their intended instants.
+//! The time line of a load: the outcomes of the requests in each slot of time, by their intended instants.
 
 use super::histogram::Histogram;
 use super::plan::{Pacing, Plan};

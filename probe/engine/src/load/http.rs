@@ -169,7 +169,7 @@ impl ResponseParser {
         if is_other {
             return other_protocol(&self.held).map(|()| None);
         }
-        // A head in pieces is parsed once, when it is complete: what comes of it does not depend on where it was cut.
+        // A head in pieces is parsed once, when it is complete: the result does not depend on where it was cut.
         for newline in memchr::memchr_iter(b'\n', bytes) {
             let end = before + newline + 1;
             let start = std::mem::replace(&mut self.line_start, end as u32) as usize;

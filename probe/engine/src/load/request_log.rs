@@ -32,7 +32,7 @@ pub struct Line {
     pub of: u64,
 }
 
-/// What became of a log.
+/// The outcome of a log.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Summary {
     pub lines: u64,

@@ -38,7 +38,7 @@ pub struct StreamState {
 pub struct CheckedMessage {
     /// By how much it was late; None where its due time is not known.
     pub late_ns: Option<u64>,
-    /// What is wrong with its number or its text, and how often that counts: a gap as the numbers that it skips.
+    /// The fault of its number or its text, and how often it counts: a gap counts once for each skipped number.
     pub fault: Option<(SequenceFault, u64)>,
     pub is_early: bool,
 }

@@ -83,7 +83,7 @@ impl Recorder {
         }
     }
 
-    /// The load begins: of what came before only errors count.
+    /// The load begins: from the time before, only errors count.
     pub fn begin(&mut self) {
         self.settle();
         let record = &mut self.record;
@@ -126,7 +126,7 @@ impl Recorder {
         }
     }
 
-    /// Notes what became of a request in the record of all, and in that of its target, where it concerns one.
+    /// Notes the outcome of a request in the record of all, and in that of its target, where it concerns one.
     fn note(&mut self, target: Option<usize>, note: impl Fn(&mut Replies)) {
         note(&mut self.record.replies);
         if let Some(own) = target.and_then(|target| self.record.targets.get_mut(target)) {
