@@ -326,7 +326,7 @@ mod tests {
         assert_eq!(own.notes.sends_ns.len(), 2);
     }
 
-    /// If the kernel took only a part of these bytes, what had arrived before they were sent is early.
+    /// If the kernel took only a part of these bytes, a reply that had arrived before they were sent is early.
     #[test]
     fn a_reply_is_early_until_all_bytes_are_sent() {
         for (bytes, expected) in [(100, false), (LARGE, true)] {

@@ -15,7 +15,8 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use wire::text::quoted_bytes;
 
-/// The heads of a trial's server: the probe's memory is not the program's, so no limit would end what fills it.
+/// The limit of the heads of a trial's server: the trial's limit on memory does not cover the probe, which a server
+/// could fill.
 const TRIAL_HEAD_BYTES: u32 = 16 * 1024;
 
 /// Decodes the replies of a shard.

@@ -115,7 +115,7 @@ impl Arrivals {
         Some(due_ns)
     }
 
-    /// At the end: what was due waits for nothing more.
+    /// At the end: requests that are due wait no longer.
     pub fn end_slack(&mut self) {
         (self.slack_ns, self.together_ns) = (0, 0);
     }
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!((sent, slack.wake_ns()), (2, Some(1000 + 3 * QUARTER)));
     }
 
-    /// Those for which there was no connection do not wait again.
+    /// Requests that had no connection do not wait again.
     #[test]
     fn what_was_to_be_sent_is_sent_as_soon_as_it_can_be() {
         let mut slack = arrivals(400_000_000);

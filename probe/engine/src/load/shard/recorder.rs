@@ -26,9 +26,9 @@ pub struct ReplyTimes {
     pub service_ns: u64,
     /// Where the reply came in one read.
     pub first_byte_ns: Option<u64>,
-    /// Of one after the end of the load: the share of its service before it.
+    /// For a reply after the end of the load: the share of its service before the end.
     pub late_share: Option<f64>,
-    /// Of a request whose service time is kept by it.
+    /// The number of a request whose service time is kept under that number.
     pub number: Option<u64>,
     pub target: usize,
 }

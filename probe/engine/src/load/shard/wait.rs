@@ -56,7 +56,7 @@ impl Waiter {
         let wait = match reads_at_ns.min(until_ns) {
             _ if until_ns <= now_ns => Wait::No,
             reads_at_ns if reads_at_ns <= now_ns => Wait::Event(until_ns),
-            // What is due is sent before what has come is read.
+            // The shard sends due requests before it reads replies.
             _ if defers && stays_unread => Wait::Sleep(until_ns),
             reads_at_ns => Wait::Instant(reads_at_ns),
         };
@@ -145,16 +145,16 @@ impl BriefPoll {
     }
 }
 
-/// A wait that takes longer was ended by an event: what it hands over has just arrived.
+/// A wait that takes longer was ended by an event, whose bytes have just arrived.
 const MAX_LOOK_NS: u64 = 10_000;
 
-/// How late bytes are read, at most: by what the thread did since it could have seen them.
+/// How late bytes are read, at most: the time since the thread could have seen them.
 #[derive(Debug)]
 pub struct ReadLateness {
     wait_began_ns: u64,
-    /// What is read now arrived at this time or later.
+    /// Bytes that are read now arrived at this time or later.
     unread_from_ns: u64,
-    /// When the last wait ended: what is handed over now had happened by then.
+    /// When the last wait ended: the events that are handed over now had happened by then.
     pub woken_ns: u64,
 }
 
@@ -249,7 +249,7 @@ impl Deferral {
         self.is_quiet = false;
     }
 
-    /// What had arrived is handed over now.
+    /// The wait hands over now the bytes that had arrived.
     pub fn looked(&mut self, now_ns: u64) {
         self.looked_ns = now_ns;
         self.sent = 0;

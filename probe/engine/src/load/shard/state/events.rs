@@ -161,7 +161,7 @@ impl Shard {
         let id = self.config.connection_id(slot);
         let connection = &mut self.connections[slot];
         let busy = connection.stage.busy();
-        // A stamp outside what is possible is that of a clock that was set meanwhile.
+        // An impossible stamp comes from a clock that was set meanwhile.
         let least_ns = busy.map_or(0, |busy| busy.active_ns);
         let stamp = (arrival.stamp_ns).filter(|at| (least_ns..=now).contains(at));
         let arrived = match self.samples_reads {
