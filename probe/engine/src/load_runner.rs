@@ -102,7 +102,7 @@ pub struct LoadRunner {
 }
 
 impl LoadRunner {
-    /// The loads of a service. The error: what is wrong with their plans.
+    /// The loads of a service. The error names the fault of their plans.
     pub fn parse(service: &Service) -> Result<LoadRunner, String> {
         let steps = service.steps.iter().map(|step| from_json(step.0.as_bytes()));
         let steps = steps.collect::<Result<Vec<LoadStep>, _>>()?;
@@ -135,7 +135,7 @@ impl LoadRunner {
         }
     }
 
-    /// The engines have begun; `t_ns` is the time of the trial. The error: the driver said what cannot be.
+    /// The engines have begun; `t_ns` is the time of the trial. The error: the driver's line does not fit the trial.
     fn engines_begun(&mut self, begun: &Begun, t_ns: u64) -> Result<(), String> {
         let is_first = self.awaited.iter().all(|load| load.started.is_none());
         if self.awaited.is_empty() || !is_first {
@@ -152,8 +152,8 @@ impl LoadRunner {
         Ok(())
     }
 
-    /// An engine has ended its part of a load. Returns the step when it was the last one. The error: the driver said
-    /// what cannot be.
+    /// An engine has ended its part of a load. Returns the step when it was the last one. The error: the driver's line
+    /// does not fit the trial.
     fn engine_ended(&mut self, part: &PartRecord, t_ns: u64) -> Result<Option<usize>, String> {
         let mut loads = self.awaited.iter_mut();
         let load = loads.find(|load| load.load == part.load);

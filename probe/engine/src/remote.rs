@@ -1,5 +1,5 @@
-//! Loads of a service that engines on other machines carry out: what the driver tells the probe of them, and what has
-//! come of each so far.
+//! Loads of a service that engines on other machines carry out: the driver's messages about them, and the results so
+//! far.
 
 use crate::from_json;
 use crate::load::engine::Outcome;
@@ -194,7 +194,7 @@ mod tests {
             let why = load.add(&wrong).unwrap_err();
             assert!(why.starts_with("record 2 of load 3: ") && why.contains(word), "{why}");
         }
-        // Nobody asked for them.
+        // The trial has no such loads.
         let why = awaited(false).add(&record(&[2], &[])).unwrap_err();
         assert!(why.contains("where 0 are due"), "{why}");
     }

@@ -14,7 +14,7 @@ pub struct Warning {
     pub remedy: &'static str,
 }
 
-/// The engine itself limits what is seen.
+/// The engine itself limits the figures.
 pub const GENERATOR_BOUND: &str = "generator-bound";
 /// A thread that is busy for more than this share of the time probably limits the load.
 const BUSY_SHARE: f64 = 0.9;
@@ -52,7 +52,7 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
     }
     let open_loop = plan.open_loop();
     let (error, latency) = (&record.schedule_error, &record.replies.latency);
-    // What the slack makes of the schedule was asked for, and is not the engine's delay.
+    // The plan asked for the delays of the slack, so they are not the engine's.
     let slack_ns = match open_loop {
         true => plan.slack_s.map_or(SLACK_NS, nanoseconds),
         false => 0,
@@ -342,7 +342,7 @@ mod tests {
             codes_of(r#""protocol": "stream""#, record)
         };
         let ms = 1_000_000;
-        // What a wake-up takes, though messages are late by even less.
+        // A wake-up takes this long; messages are late by even less.
         assert!(codes(&[900_000], 20_000, 0).is_empty());
         assert_eq!(codes(&[2 * ms], 20_000, 0), ["generator-bound"]);
         assert!(codes(&[2 * ms], 5 * ms, 0).is_empty());

@@ -1,4 +1,4 @@
-//! Whether the loads of a step were what they were to be: the cause to end the trial otherwise.
+//! Checks that the loads of a step went as planned; if not, returns the cause that ends the trial.
 
 use super::{FinishedLoad, LoadStep};
 use crate::load::error::{ErrorKind, Judgement};

@@ -1,5 +1,5 @@
-//! HTTP/2 on a connection: requests as streams of it, driven by hand. The library is written for tasks of an executor;
-//! here its wakers only note what there is to look at.
+//! HTTP/2 on a connection, whose streams are requests, driven by hand. The library is written for tasks of an executor;
+//! here its wakers only note which streams to poll.
 
 mod request;
 mod streams;
@@ -27,7 +27,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 const MAX_WINDOW_BYTES: u32 = (1 << 31) - 1;
 /// The library rejects a larger head without naming its size, so its limit is somewhat above our own.
 const LIBRARY_HEAD_BYTES: u32 = 4 * MAX_HEAD_BYTES as u32;
-/// What a field of a head counts beside its name and its value (RFC 9113, section 6.5.2).
+/// The size of a head counts these bytes for each field, besides its name and value (RFC 9113, section 6.5.2).
 const FIELD_BYTES: usize = 32;
 /// A connection that wakes itself more often in succession makes no progress.
 const MAX_POLLS: usize = 1000;
@@ -216,7 +216,7 @@ impl Http2 {
         let lanes = plan.streams;
         // No frame ends there but that of a server which has no more room: others have even sizes.
         let window_bytes = plan.window_bytes | 1;
-        // Up to a half of it is not given back yet when another reply begins.
+        // When another reply begins, up to half of a window may not have been given back yet.
         let all_bytes = 2 * u64::from(window_bytes) * lanes as u64;
         let ends = Rc::<RefCell<Ends>>::default();
         let ready = Arc::<Mutex<Ready>>::default();
@@ -454,7 +454,7 @@ impl Http2 {
         }
     }
 
-    /// What became of a request that has no reply; nothing yet where it is sent again.
+    /// The outcome of a request that has no reply; none yet where it is sent again.
     fn failed(&mut self, lane: Lane, number: u64, error: &h2::Error) -> Option<Arrived> {
         let goes_away = error.is_go_away() && error.is_remote();
         self.is_leaving |= goes_away;
@@ -489,7 +489,7 @@ impl Http2 {
     }
 }
 
-/// What stands for a status of gRPC that is missing or no number.
+/// The code for a gRPC status that is missing or not a number.
 const GRPC_UNKNOWN: u16 = 2;
 
 /// The status of a call in a head or in trailers.

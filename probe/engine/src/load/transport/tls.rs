@@ -1,4 +1,4 @@
-//! TLS of connections: what all of a load have in common, and the session of one.
+//! TLS: the configuration that all connections of a load share, and the session of one.
 
 mod verify;
 
@@ -196,7 +196,7 @@ impl TlsSession {
         Ok(())
     }
 
-    /// The fault of an error. A server that asks for a certificate may have ended the session for want of it.
+    /// The fault of an error. A server that asks for a certificate may have ended the session because it got none.
     fn refusal(&self, error: &Error) -> LayerError {
         let alert = match error {
             Error::AlertReceived(alert) => alert,
