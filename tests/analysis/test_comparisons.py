@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import pytest
 
@@ -13,7 +13,7 @@ from ringside.model.design import Cell, Experiment, Metric, Point, Show
 from ringside.model.results import Comparison, Interval, Obstacle, Verdict
 from ringside.stats.interval import median_interval
 from ringside.stats.paired import paired_ratio
-from tests.support.analyses import HOP, NOISE, RATE, OneFamily, exactly, near, point, scaled
+from tests.support.analyses import HOP, NOISE, RATE, OneFamily, by_block, exactly, near, point, scaled
 
 HERE, THERE = point(nodes=10), point(nodes=20)
 # The p-value of seven pairs that all show the same direction, in whatever family.
@@ -21,10 +21,6 @@ SEVEN_ALIKE = 1 / 64
 
 # By metric, point and contender: the value in each block.
 Values = Mapping[tuple[Metric, Point], Mapping[str, Mapping[int, float]]]
-
-
-def by_block(values: Sequence[float]) -> dict[int, float]:
-    return dict(enumerate(values, start=1))
 
 
 def values(**medians: float) -> dict[str, Mapping[int, float]]:

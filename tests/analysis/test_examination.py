@@ -125,6 +125,13 @@ def validated(
     return examination
 
 
+def looked(*words: Any, **more: Any) -> RunExamination:
+    """An examination after its first look."""
+    examination = validated(*words, **more)
+    assert examination.look(7)
+    return examination
+
+
 def ended(examination: RunExamination, blocks: int) -> RunExamination:
     examination.blocks = blocks
     examination.conclude([], is_over=True)
@@ -163,8 +170,7 @@ def test_looks_are_taken_after_the_planned_blocks_only() -> None:
 
 def test_what_is_decided_needs_no_more_trials() -> None:
     """At the first look `b` is twice `a`; `c` is about the same, with too much noise. The baseline stays."""
-    examination = validated(values_of(range(1, 8), {"a": 1.0, "b": 2.0, "c": 1.02}, 5))
-    assert examination.look(7)
+    examination = looked(values_of(range(1, 8), {"a": 1.0, "b": 2.0, "c": 1.02}, 5))
     assert {name: examination.is_needed(Cell(name, HERE)) for name in "abc"} == {
         "a": True,
         "b": False,
@@ -178,8 +184,7 @@ def test_what_is_decided_needs_no_more_trials() -> None:
 
 
 def test_an_equivalent_pair_is_decided() -> None:
-    examination = validated(values_of(range(1, 8), {"a": 1.0, "b": 1.001}, 0.2), experiment("ab"))
-    examination.look(7)
+    examination = looked(values_of(range(1, 8), {"a": 1.0, "b": 1.001}, 0.2), experiment("ab"))
     assert comparison(examination, "ba").verdict is Verdict.EQUIVALENT
     assert examination.is_decided
     assert not any(examination.is_needed(Cell(name, HERE)) for name in "ab")
@@ -189,8 +194,7 @@ def test_points_are_dropped_one_by_one() -> None:
     """At the other point `b` differs too little to be decided; the rest of it goes on, with its baseline."""
     trials = values_of(range(1, 8), {"a": 1.0, "b": 2.0, "c": 3.0})
     trials += values_of(range(1, 8), {"a": 1.0, "b": 1.02, "c": 3.0}, 5, THERE)
-    examination = validated(trials, points=(HERE, THERE))
-    examination.look(7)
+    examination = looked(trials, points=(HERE, THERE))
     needed = {(name, at) for name in "abc" for at in (HERE, THERE) if examination.is_needed(Cell(name, at))}
     assert needed == {("a", THERE), ("b", THERE)}
 
@@ -198,24 +202,21 @@ def test_points_are_dropped_one_by_one() -> None:
 def test_only_what_the_answer_needs_is_needed() -> None:
     """`b` and `c` are even: nobody waits for them unless they are shown, or may be first."""
     trials = values_of(range(1, 8), {"a": 1.0, "b": 2.0, "c": 2.02}, 5)
-    examination = validated(trials)
-    examination.look(7)
+    examination = looked(trials)
     assert examination.is_decided
     assert comparison(examination, "cb").verdict is Verdict.INCONCLUSIVE
     for of, points in (
         (experiment(show=Show(ratios=(("b", "a"), ("c", "b")))), trials),
         (experiment(), values_of(range(1, 8), {"a": 4.0, "b": 2.0, "c": 2.02}, 5)),
     ):
-        other = validated(points, of)
-        other.look(7)
+        other = looked(points, of)
         assert not other.is_decided
         needed = {name: other.is_needed(Cell(name, HERE)) for name in "abc"}
         assert needed == {"a": False, "b": True, "c": True}
 
 
 def test_equal_contenders_share_the_first_place_and_end_the_run() -> None:
-    examination = validated(values_of(range(1, 8), {"a": 2.0, "b": 1.0, "c": 1.001}, 0.2))
-    examination.look(7)
+    examination = looked(values_of(range(1, 8), {"a": 2.0, "b": 1.0, "c": 1.001}, 0.2))
     assert comparison(examination, "cb").verdict is Verdict.EQUIVALENT
     assert examination.is_decided
 
@@ -226,8 +227,7 @@ def test_metrics_of_one_family_are_all_to_be_decided() -> None:
         for trial in values_of(range(1, 8), {"a": 1.0, "b": 2.0})
     ]
     of = experiment("ab")
-    both = validated(trials, of, OneFamily())
-    both.look(7)
+    both = looked(trials, of, OneFamily())
     # The rate is the same for both: an obstacle, by which nothing is waited for.
     assert comparison(both, "ba", RATE).obstacle is Obstacle.SAME_VALUES
     assert both.is_decided
@@ -237,8 +237,7 @@ def test_metrics_of_one_family_are_all_to_be_decided() -> None:
             trials, (3.0, 3.5, 4.7, 3.1, 2.9, 3.3, 3.2, 3.0, 5.1, 3.9, 3.6, 3.8, 2.2, 3.0), strict=True
         )
     ]
-    open_ = validated(noisy, of, OneFamily())
-    open_.look(7)
+    open_ = looked(noisy, of, OneFamily())
     assert comparison(open_, "ba").verdict is Verdict.SLOWER
     assert comparison(open_, "ba", RATE).obstacle is Obstacle.UNFINISHED
     assert not open_.is_decided
@@ -256,25 +255,21 @@ def test_a_pair_whose_failures_stay_too_many_is_not_waited_for() -> None:
         ]
 
     # One of forty would be a small share.
-    once = validated(failing(7))
-    once.look(7)
+    once = looked(failing(7))
     assert comparison(once, "ca").obstacle is Obstacle.FAILED_BLOCKS
     assert once.is_needed(Cell("c", HERE))
     assert not once.is_needed(Cell("b", HERE))
     assert not once.is_decided
     # Four of forty are a tenth, which passes; five are more.
-    tenth = validated(failing(4, 5, 6, 7))
-    tenth.look(7)
+    tenth = looked(failing(4, 5, 6, 7))
     assert tenth.is_needed(Cell("c", HERE))
-    examination = validated(failing(3, 4, 5, 6, 7))
-    examination.look(7)
+    examination = looked(failing(3, 4, 5, 6, 7))
     assert comparison(examination, "ca").obstacle is Obstacle.FAILED_BLOCKS
     assert comparison(examination, "ac").obstacle is Obstacle.FAILED_BLOCKS
     assert comparison(examination, "ba").obstacle is None
     assert examination.is_decided
     # Nor for one that has no block in common.
-    without = validated([trial for trial in trials if trial.cell.contender != "c"])
-    without.look(7)
+    without = looked([trial for trial in trials if trial.cell.contender != "c"])
     assert without.comparison(HOP, HERE, "c", "a") is None
     assert without.is_decided
 
@@ -345,8 +340,7 @@ def test_what_the_answer_does_not_need_has_a_last_look_too() -> None:
 
 def test_what_is_open_in_an_unfinished_run_is_unfinished() -> None:
     trials = values_of(range(1, 8), {"a": 1.0, "b": 2.0, "c": 1.02}, 5)
-    examination = validated(trials)
-    examination.look(7)
+    examination = looked(trials)
     examination.conclude([], is_over=False)
     open_, decided = comparison(examination, "ca"), comparison(examination, "ba")
     assert (open_.verdict, open_.obstacle, open_.blocks_needed) == (

@@ -19,6 +19,7 @@ from tests.support.analyses import (
     HOP,
     HOST,
     RATE,
+    Compared,
     Exact,
     analysis,
     exactly,
@@ -30,10 +31,6 @@ from tests.support.analyses import (
 
 P, Q = point(nodes=10), point(nodes=20)
 Values = Mapping[tuple[str, Point], Mapping[str, Sequence[float | None]]]
-
-
-class Rates(Exact):
-    compared = ("hop_ns", "rate")
 
 
 def run(
@@ -51,7 +48,7 @@ def run(
     names = {contender for contender, _ in hops}
     result = analysis(
         {cell: {"hop_ns": scaled(hop * times), "rate": scaled(rate)} for cell, hop in hops.items()},
-        measurement=Rates(),
+        measurement=Compared(),
         reports=dict.fromkeys(names, report),
         **options,
     )
@@ -63,10 +60,9 @@ UNSEEN = Diagnostic("single-runs", values={"share": 0.01, "claimed": near(0.0281
 HOPS = {("erlang", P): 100.0, ("erlang", Q): 200.0, ("go", P): 300.0, ("go", Q): 400.0}
 
 
-def only(changed: RunDiff, contender: str, place: Point, metric: str = "hop_ns") -> CellChange:
-    (change,) = (
-        each for each in changed.changes if each.cell == Cell(contender, place) and each.metric.name == metric
-    )
+def only(changed: RunDiff, contender: str, place: Point) -> CellChange:
+    cell = Cell(contender, place)
+    (change,) = (each for each in changed.changes if (each.cell, each.metric) == (cell, HOP))
     return change
 
 
@@ -187,7 +183,7 @@ def test_runs_without_a_reference(
 def few(hops: Sequence[float | None], **rates: Sequence[float]) -> RunAnalysis:
     report = TrialOutcome("ok", reference_ns=10_000_000, memory_reference_ns=30_000_000)
     values: Values = {("erlang", P): {"hop_ns": hops, **rates}}
-    return analysis(values, measurement=Rates(), reports={"erlang": report})
+    return analysis(values, measurement=Compared(), reports={"erlang": report})
 
 
 SEVEN, SLOW = few(scaled(100.0)), few(scaled(900.0))
@@ -223,7 +219,7 @@ def test_cells_without_a_figure_in_either_run_are_left_out() -> None:
     # A cell with figures, but not of this metric.
     values: Values = {("erlang", P): {"hop_ns": scaled(100)}, ("go", P): {"rate": scaled(5)}}
     report = TrialOutcome("ok", reference_ns=10_000_000)
-    some = analysis(values, measurement=Rates(), reports={"erlang": report})
+    some = analysis(values, measurement=Compared(), reports={"erlang": report})
     assert [each.cell for each in diff(some, run("b", HOPS), "hop_ns").changes] == [Cell("erlang", P)]
     assert [each.cell for each in diff(run("b", HOPS), some, "hop_ns").changes] == [Cell("erlang", P)]
 

@@ -254,8 +254,6 @@ def test_a_run_writes_its_page(
     assert in_process("list", "runs").stdout == runs
     # A page that cannot be written leaves nothing.
     assert "cannot be written" in complaint("report", "-o", "no/such/folder/page.html")
-    (workplace / "taken").write_text("a file")
-    assert "taken is a file: name a folder" in complaint("report", "--figures", "taken")
     assert [path.name for path in workplace.glob("*partial*")] == []
 
 

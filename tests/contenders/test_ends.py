@@ -17,6 +17,7 @@ from ringside.conformance.servers import Server, running
 from ringside.conformance.subject import Subject, alive_in_session
 from ringside.workloads.batch.workload import BATCH
 from ringside.workloads.fanout.check import Upstream, reads
+from tests.support.processes import is_over
 from tests.support.programs import descendants, having, kill_a_worker, point, subject
 
 END_S = 30.0
@@ -43,10 +44,7 @@ def assert_ended(server: Server) -> None:
     """With status 0, without output, and with nothing left behind."""
     output, errors = server.process.communicate(timeout=END_S)
     assert (server.process.returncode, output, errors) == (0, b"", b"")
-    deadline = time.monotonic() + 1
-    while (left := alive_in_session(server.process.pid)) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert not left
+    assert is_over(lambda: not alive_in_session(server.process.pid), 1)
 
 
 @pytest.mark.soak

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 import socket
-import time
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -15,6 +13,7 @@ from ringside.conformance.http import Client
 from ringside.conformance.servers import running
 from ringside.workloads.fanout.check import Upstream, says, whole
 from tests.support import ROOT
+from tests.support.processes import is_over
 from tests.support.programs import having, subject
 
 # Their libraries send the head by itself.
@@ -81,13 +80,6 @@ def test_a_readme_says_what_becomes_of_calls_for_nobody(name: str) -> None:
     assert readme_says(name)
 
 
-def wait_for(count: int, entries: Sequence[object], most_s: float = 20.0) -> None:
-    deadline = time.monotonic() + most_s
-    while len(entries) < count:
-        assert time.monotonic() < deadline, entries
-        time.sleep(0.01)
-
-
 @pytest.mark.soak
 @pytest.mark.parametrize("name", having("fanout"))
 def test_calls_for_nobody_are_as_the_readme_says(name: str, tmp_path: Path) -> None:
@@ -108,7 +100,7 @@ def test_calls_for_nobody_are_as_the_readme_says(name: str, tmp_path: Path) -> N
     ):
         with server.connect() as connection:
             connection.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-            wait_for(3, upstream.heads)
-        wait_for(3, were_ended)
+            assert is_over(lambda: len(upstream.heads) >= 3, 20)
+        assert is_over(lambda: len(were_ended) >= 3, 20)
     goes_on = "to their end" in readme_says(name) or "to its end" in readme_says(name)
     assert were_ended == [not goes_on] * 3

@@ -229,24 +229,10 @@ def test_the_page_of_a_load_has_its_errors_and_whole_seconds_alone(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("words", "count", "opened"),
-    [
-        # autocannon 228
-        ("--requests 1003 --connections 97", 1003, None),
-        ("--requests 1003 --connections 97 --close", 1003, None),
-        # vegeta 660: a closed loop that opens some connections late, and others again
-        ("--requests 2000 --connections 40", 2000, 40),
-        ("--requests 5 --connections 64", 5, 5),
-        # httperf 20: no multiple of the burst
-        ("--requests 100 --rate 1000 --burst 7", 100, None),
-        # oha 577
-        ("--duration 2s --rate 5 --close", 10, None),
-        # oha 100: with a hundred connections ten requests per second took up to 18 s
-        ("--duration 1s --rate 33 --connections 100", 33, None),
-    ],
+    ("words", "count", "opened"), cases(__file__, "exactly_as_many_requests_and_connections")
 )
 def test_exactly_as_many_requests_and_connections_as_were_asked_for(
-    words: str, count: int, opened: int | None
+    words: str, count: int, opened: int
 ) -> None:
     numbers, connected = itertools.count(), threading.Semaphore(0)
 

@@ -18,16 +18,12 @@ from ringside.model.results import Interval
 from ringside.stats import decisions, paired
 from ringside.stats.decisions import CLEAR_RATIO, ComparisonTests, Decision, has_no_resolution, rank_intervals
 from ringside.stats.sequential import Look, planned_looks
-from tests.support.analyses import whole
+from tests.support.analyses import by_block, whole
 from tests.support.p_values import adjusted_p_values
 
 # Relative to their centre, in no order; none is the opposite of another.
 SPREAD = (0.001, -0.013, 0.021, -0.029, 0.012, 0.004, -0.006)
 SEVEN = Look(7, 0.05)
-
-
-def by_block(values: Sequence[float]) -> dict[int, float]:
-    return dict(enumerate(values, start=1))
 
 
 def about(centre: float, scale: float = 1.0) -> dict[int, float]:
@@ -400,12 +396,10 @@ EIGHTHS = st.integers(-12, 12).map(lambda number: number / 8)
 
 
 @st.composite
-def families(
-    draw: st.DrawFn, max_pairs: int = 5, max_blocks: int = 7
-) -> tuple[dict[str, dict[int, float]], int]:
+def families(draw: st.DrawFn, max_blocks: int = 7) -> tuple[dict[str, dict[int, float]], int]:
     """Log ratios by pair and block, some of them missing or 0, and the number of blocks."""
     count = draw(st.integers(1, max_blocks))
-    pairs = draw(st.integers(1, max_pairs))
+    pairs = draw(st.integers(1, 5))
     present = st.dictionaries(st.integers(1, count), EIGHTHS, max_size=count)
     return {f"pair {number}": draw(present) for number in range(pairs)}, count
 

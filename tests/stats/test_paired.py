@@ -21,13 +21,9 @@ from ringside.stats.paired import (
     paired_ratio,
     ratio_of_means,
 )
-from tests.support.analyses import whole
+from tests.support.analyses import by_block, whole
 
 VALUES = st.lists(st.floats(1e-6, 1e6), min_size=6, max_size=20)
-
-
-def by_block(values: list[float]) -> dict[int, float]:
-    return dict(enumerate(values, start=1))
 
 
 @given(VALUES, VALUES)

@@ -20,6 +20,7 @@ from ringside.probe.protocol import LoadMessage, Sample, SecondOfLoad
 from ringside.store import Store, text_hash
 from ringside.store.connection import FORMAT
 from tests.support import ROOT
+from tests.support.processes import is_over
 from tests.support.stores import POINT, begin, holding, trial
 
 
@@ -162,6 +163,7 @@ def test_a_database_of_something_else_is_refused_and_stays_as_it_is(
 def test_several_processes_can_make_and_fill_a_store_at_the_same_time(where: str) -> None:
     program = """
 import sys
+import time
 from tests.support.stores import Store, begin, trial
 store = Store(sys.argv[1])
 run = begin(store)
@@ -341,10 +343,7 @@ def test_a_run_is_free_once_its_process_has_ended_or_was_killed(where: str, tmp_
         process.kill()
         process.wait(60)
         # PostgreSQL learns of it when its own process for that connection next runs.
-        until = time.monotonic() + 30
-        while store.is_held(run.id) and time.monotonic() < until:
-            time.sleep(0.01)
-        assert not store.is_held(run.id)
+        assert is_over(lambda: not store.is_held(run.id), 30)
         with store.hold(run.id):
             pass
 

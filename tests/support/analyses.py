@@ -220,9 +220,14 @@ def interval(low: float, estimate: float, high: float) -> Interval:
     return Interval(estimate, low, high, 8)
 
 
-def exactly(value: float, n: int = 7) -> Interval:
-    """The interval of n values, or ratios, that are all the same but for rounding errors."""
-    return Interval(near(value), near(value), near(value), n)
+def exactly(value: float) -> Interval:
+    """The interval of seven values, or ratios, that are all the same but for rounding errors."""
+    return Interval(near(value), near(value), near(value), 7)
+
+
+def by_block(values: Sequence[float]) -> dict[int, float]:
+    """The first value is that of block 1."""
+    return dict(enumerate(values, start=1))
 
 
 def ok(block: int, name: str, place: Point, **figures: float) -> Trial:

@@ -91,19 +91,16 @@ def conduct(
     store: Store,
     executor: Executor,
     observer: Quiet | None = None,
-    deadline_s: float | None = None,
 ) -> bool:
     """Carry out what is left of a run, on this process's CPUs."""
     of = campaign(Path(str(store.where)).parent, executor, observer=observer)
-    return of.conduct(run, {"": prepared}, deadline_s)
+    return of.conduct(run, {"": prepared}, None)
 
 
-def resume(
-    run: Run, workplace: Path, executor: FakeExecutor | None = None, observer: Quiet | None = None
-) -> Prepared:
+def resume(run: Run, workplace: Path, executor: FakeExecutor | None = None) -> Prepared:
     """What a run of the store goes on with."""
     task = Task(runs=[run], unfinished=[run])
-    ((_, _, prepare),) = campaign(workplace, executor or FakeExecutor(), task, observer).parts()
+    ((_, _, prepare),) = campaign(workplace, executor or FakeExecutor(), task).parts()
     return prepare()[""]
 
 

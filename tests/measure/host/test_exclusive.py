@@ -8,7 +8,6 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,9 +15,10 @@ import pytest
 from ringside.files import FileLock
 from ringside.measure import host
 from ringside.measure.host import LOCK_VARIABLE, MachineLock, alone
-from ringside.store import Store
 from tests.support.command_line import RINGSIDE, in_process, ringside
+from tests.support.fake_contenders import Add
 from tests.support.locks import another
+from tests.support.stored_trials import trials_so_far
 
 
 @pytest.fixture
@@ -33,33 +33,6 @@ def test_nobody_waits_for_a_free_lock(lock: Path) -> None:
         with alone(lambda: waits.append(time.monotonic())):
             assert lock.exists()
     assert not waits
-
-
-@pytest.mark.usefixtures("lock")
-def test_the_second_of_two_runs_says_so_and_waits(
-    workplace: Path, add_fake: Callable[..., None], add_experiment: Callable[..., None]
-) -> None:
-    add_fake("good")
-    add_experiment("first", "good", blocks=30)
-    add_experiment("second", "good")
-
-    def words(name: str) -> list[str]:
-        return [*RINGSIDE, "run", name, "--until", "end", "--store", f"{name}.sqlite"]
-
-    null, pipe = subprocess.DEVNULL, subprocess.PIPE
-    with subprocess.Popen(words("first"), stdout=null, stderr=pipe, text=True) as first:
-        assert first.stderr
-        while "block 1 " not in (line := first.stderr.readline()):
-            assert line, "the first run has ended"
-        second = subprocess.run(words("second"), capture_output=True, text=True, timeout=120, check=False)
-        first.communicate(timeout=60)
-    assert (first.returncode, second.returncode) == (0, 0), second.stderr
-    assert "another ringside is measuring on this machine: waiting for its end" in second.stderr
-    (before,) = Store(workplace / "first.sqlite").runs()
-    after = Store(workplace / "second.sqlite")
-    (run,) = after.runs()
-    assert before.ended_at is not None
-    assert min(trial.started_at for trial in after.trials(run)) >= before.ended_at
 
 
 def test_who_cannot_wait_inside_takes_the_lock_or_not(lock: Path) -> None:
@@ -148,13 +121,20 @@ def test_a_load_beside_a_measurement_says_so_and_runs_wait_for_a_load(lock: Path
             assert other.wait(60) == 130
 
 
-def test_a_check_waits_for_a_measurement(lock: Path, workplace: Path, add_fake: Callable[..., None]) -> None:
+@pytest.mark.parametrize(
+    ("words", "end"), [("run mine", "block 1 of 1"), ("check good --quick", "good took")]
+)
+@pytest.mark.usefixtures("lock", "workplace")
+def test_a_measurement_beside_another_says_so_and_waits(
+    words: str, end: str, add_fake: Add, add_experiment: Add
+) -> None:
     add_fake("good")
-    command = [*RINGSIDE, "check", "good", "--quick"]
+    add_experiment("mine", "good")
     with another():
-        check = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        assert check.stderr
-        assert "waiting for its end" in check.stderr.readline()
-        assert check.poll() is None
-    with check:
-        assert "good took" in check.communicate(timeout=120)[1]
+        waits = subprocess.Popen([*RINGSIDE, *words.split()], stderr=subprocess.PIPE, text=True)
+        assert waits.stderr
+        said = waits.stderr.readline()
+        assert "another ringside is measuring on this machine: waiting for its end" in said
+        assert (waits.poll(), trials_so_far()) == (None, [])
+    with waits:
+        assert end in waits.communicate(timeout=120)[1]

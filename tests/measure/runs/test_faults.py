@@ -11,7 +11,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
@@ -256,10 +255,7 @@ def test_the_cgroup_of_a_killed_probe_is_removed_by_the_next() -> None:
     os.kill(probe, signal.SIGKILL)
     assert left.is_dir()
     assert cgroup() != left
-    deadline = time.monotonic() + 10
-    while left.is_dir() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not left.is_dir()
+    assert is_over(lambda: not left.is_dir())
     with suppress(OSError):
         executor.probe.close()
 

@@ -49,8 +49,8 @@ def trials_of(
     return CommandTrials(commands, ExecutionOptions(folder, {"PATH": "/bin"}, **options), 7, executor)
 
 
-def execute(of: CommandTrials, name: str = "B", block: int = 1, position: int = 0) -> Trial:
-    return of.trial(block, position, Cell(name, POINT), first=False)
+def execute(of: CommandTrials, name: str = "B") -> Trial:
+    return of.trial(1, 0, Cell(name, POINT), first=False)
 
 
 def test_the_request_is_the_command_as_it_is(tmp_path: Path) -> None:

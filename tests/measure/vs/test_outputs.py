@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from hypothesis import strategies as st
 from ringside.errors import UsageError
 from ringside.measure.vs.outputs import KEPT, check_output, output_to, pattern
 from tests.support.cases import cases
+from tests.support.processes import is_over
 
 
 @pytest.mark.parametrize(("where", "path"), [(None, None), ("pipe", None), ("null", "/dev/null")])
@@ -113,9 +113,7 @@ def test_output_is_shown_as_it_comes(tmp_path: Path, monkeypatch: pytest.MonkeyP
         monkeypatch.setattr("sys.stdout", shown)
         with output_to("inherit", tmp_path) as output:
             Path(output.stdout or "").write_text("at once", encoding="utf-8")
-            give_up = time.monotonic() + 60
-            while not (tmp_path / "shown").read_text() and time.monotonic() < give_up:
-                time.sleep(0.01)
+            assert is_over(lambda: bool((tmp_path / "shown").read_text()), 60)
             assert (tmp_path / "shown").read_text() == "at once"
 
 
