@@ -15,8 +15,6 @@ _PATIENCE_S = 10.0
 _PAUSE_S = 0.01
 _PR_GET_DUMPABLE, _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 3, 4, 36
 
-Child = tuple[int, str]  # The pid and its start time: pids are used again.
-
 
 @cache
 def prctl() -> Callable[..., int]:
@@ -56,14 +54,14 @@ def adopted() -> Iterator[None]:
         prctl()(_PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
 
 
-def children() -> set[Child]:
-    """The children of this process, ended ones included; none where the kernel does not list them."""
+def children() -> set[int]:
+    """The pids of the children of this process, ended ones included; none where the kernel does not list
+    them."""
     pids: list[bytes] = []
     with suppress(OSError):
         for task in os.listdir("/proc/self/task"):
             pids += _read(f"/proc/self/task/{task}/children").split()
-    children = ((int(pid), fields_of(int(pid))) for pid in pids)
-    return {(pid, fields[19]) for pid, fields in children if len(fields) > 19}
+    return set(map(int, pids))
 
 
 def is_stopped(pid: int) -> bool:
@@ -73,11 +71,11 @@ def is_stopped(pid: int) -> bool:
     return False
 
 
-def end_all_but(spared: set[Child]) -> None:
+def end_all_but(spared: set[int]) -> None:
     """Kill and reap all children of this process except these, and the children that they leave."""
     deadline = time.monotonic() + _PATIENCE_S
     while (left := children() - spared) and time.monotonic() < deadline:
-        for pid, _ in left:
+        for pid in left:
             with suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
             with suppress(OSError):

@@ -13,7 +13,7 @@ import math
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from statistics import median
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -321,23 +321,32 @@ def group_starts(blocks: int) -> list[int]:
     return starts
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=1)
 def sign_vectors(count: int) -> np.ndarray:
     """Sign vectors for this many blocks or groups, a row of bytes each, the first all +1. Up to 14 signs, all
     vectors are listed. Beyond, the first 14 signs of each are. Vectors for fewer blocks, in order and
     repeated, are the beginnings of those for more."""
     import numpy as np
 
-    vectors = np.arange(2 ** (min(count, _EXACT) - 1))
-    bits: list[np.ndarray] = [np.zeros(len(vectors), dtype=np.int8)]
-    for place in range(1, count):
-        if place < _EXACT:
-            bits.append(vectors >> (place - 1) & 1)
-        else:
-            bits.append(np.random.default_rng(place).integers(0, 2, size=len(vectors)))
-            bits[-1][0] = 0
-    # Bytes, because a run with looks keeps several: numbers of 64 bits would be most of a report's memory.
-    signs: np.ndarray = 1 - 2 * np.column_stack(bits).astype(np.int8)
+    vectors = 2 ** (min(count, _EXACT) - 1)
+    signs: np.ndarray = np.stack([_signs_at(place)[:vectors] for place in range(count)])
+    return signs.T
+
+
+@cache
+def _signs_at(place: int) -> np.ndarray:
+    """The signs of a block or group, counted from 0, in all vectors: each look adds some to those of the
+    earlier ones."""
+    import numpy as np
+
+    vectors = np.arange(2 ** (_EXACT - 1))
+    if place < _EXACT:
+        bits = (2 * vectors) >> place & 1
+    else:
+        bits = np.random.default_rng(place).integers(0, 2, size=len(vectors))
+        bits[0] = 0
+    # Bytes: numbers of 64 bits would be most of a report's memory.
+    signs: np.ndarray = (1 - 2 * bits).astype(np.int8)
     return signs
 
 

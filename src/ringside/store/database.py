@@ -127,8 +127,8 @@ class Store(Database):
         everything goes into a third one, and a StoreError names that."""
         is_replaced = self.follow_file()
         with self.transaction(writes=True):
-            if run:
-                self.check_held(run.id)
+            if run and (held := self._held.get(run.id)):
+                self._check_held(run.id, held, is_moved=is_replaced)
             yield
         if is_replaced:
             raise StoreError(
@@ -293,14 +293,10 @@ class Store(Database):
             if held := self._held.pop(run_id, None):
                 held.release(removes=True)
 
-    def check_held(self, run_id: str) -> None:
-        """Called before a write to a run that this process holds: take the lock again if it was lost with the
-        database's connection or with the file. Raises StoreError if another process has it now."""
-        if not (held := self._held.get(run_id)):
-            return
-        lock = self._lock(run_id) if isinstance(held, FileLock) else None
-        if isinstance(held, FileLock) and isinstance(lock, FileLock) and held.path != lock.path:
-            # The store was moved (`follow_file`).
+    def _check_held(self, run_id: str, held: FileLock | AdvisoryLock, *, is_moved: bool) -> None:
+        """Take the lock of a run again if it was lost with the database's connection or with the file. Raises
+        StoreError if another process has it now."""
+        if is_moved and (lock := self._lock(run_id)):
             held.release(removes=True)
             held = self._held[run_id] = lock
         if held.is_lost() and not self._acquire(held):

@@ -27,7 +27,7 @@ from ringside.measure.vs.outputs import KEPT, Output, Pattern, output_to
 from ringside.model.design import Cell, Experiment, Level, Point, Show
 from ringside.model.results import Outcome, Run, Trial
 from ringside.probe import kernel
-from ringside.probe.protocol import Limits, TrialRequest
+from ringside.probe.protocol import Limits, Sample, TrialRequest
 from ringside.store import Store, now
 from ringside.store.plans import KeptOptions, PlannedContender, RunPlan, SuiteSelection, read_plan
 from ringside.text import one_line
@@ -234,12 +234,13 @@ class CommandTrials(TrialMaker):
             where = KEPT if self.options.patterns else command.output
             with output_to(where, self.options.folder) as output:
                 request = self._request(block, position, cell, iteration, output, reference=reference)
-                trial = trials.trial_from_messages(blank, self.executor.trial(request))
-                trial = self._with_outputs(trial, output)
+                messages = self.executor.trial(request)
+                # What was observed in the middle of it serves no figure.
+                outline = [message for message in messages if not isinstance(message, Sample)]
+                trial = self._with_outputs(trials.trial_from_messages(blank, outline), output)
             if reference:
                 self._referenced = time.monotonic()
-            # What was observed in the middle of it serves no figure.
-            checked = dataclasses.replace(self._checked(command, trial), samples=(), marks={})
+            checked = self._checked(command, trial)
             is_fine = checked.outcome is Outcome.OK
         finally:
             # What --prepare started is ended in any case; why the command failed is more important.
@@ -330,7 +331,7 @@ class CommandTrials(TrialMaker):
                 ).returncode
             except OSError as error:
                 raise UsageError(f"{what}: {error.strerror}") from error
-            for pid, _ in kernel.children() - before:
+            for pid in kernel.children() - before:
                 # Another hook may wait until it is gone.
                 threading.Thread(target=_reap, args=(pid,), daemon=True).start()
             if not status:
