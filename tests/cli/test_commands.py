@@ -103,7 +103,7 @@ def test_every_failure_is_a_row_and_the_run_goes_on(
     add_fake("broken")
     add_build(workplace / "contenders" / "broken", "sh", "-c", "echo no compiler; exit 7")
     names = ("good", "crashes", "wrong-sum", "hangs", "floods", "broken")
-    add_experiment("all", *names, more="[limits]\nwall_s = 5\n")
+    add_experiment("all", *names, more="[limits]\nwall_s = 3\n")
     done = in_process("run", "all", "--json", status=1)
     cells = {cell["contender"]: cell for cell in json.loads(done.stdout)["cells"]}
     assert {name: next(iter(cell["outcomes"])) for name, cell in cells.items()} == {

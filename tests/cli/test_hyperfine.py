@@ -84,13 +84,6 @@ def test_what_a_command_prints(vs: Vs, words: Sequence[str], line: str) -> None:
     assert f"{line}\n" in ended.stdout
 
 
-@pytest.mark.parametrize(("unit", "pattern"), [("second", r"0\.\d+ s\b"), ("microsecond", r"\d+,\d{3} µs")])
-def test_times_in_one_unit(vs: Vs, unit: str, pattern: str) -> None:
-    ended = vs("--runs=2", f"--time-unit={unit}", "sleep 0.03", "--export-markdown", "out.md")
-    assert re.search(rf"mean ± σ +{pattern} ± ", ended.stdout)
-    assert f"Mean [{'s' if unit == 'second' else 'µs'}]" in Path("out.md").read_text(encoding="utf-8")
-
-
 @pytest.mark.parametrize("word", ["-S", "--shell", "--shell=bash", "-iS", "--shell=default"])
 def test_a_shell_is_no_command(vs: Vs, word: str) -> None:
     """hyperfine's `-S` takes the next word; here only `=` gives a value."""

@@ -280,13 +280,8 @@ def test_the_live_view(http: str, columns: int) -> None:
     assert "Times in milliseconds" in after
 
 
-def test_ctrl_c_on_a_terminal_reaches_ringside_alone(http: str) -> None:
-    shown, status = on_a_terminal(80, "p99 ", f"{http}/", "--duration", "60s", "--rate", "200")
-    assert status == 130
-    assert "Interrupted: these are the figures" in shown
-
-
 def test_ctrl_c_ends_a_comparison_with_the_blocks_that_are_done(http: str) -> None:
+    """On a terminal it reaches ringside alone, not the load engine."""
     arguments = ("--vs", f"{http}/b", "--duration", "200s", "--blocks", "400", "--connections", "2")
     shown, status = on_a_terminal(200, "block 3 of 400", f"{http}/a", *arguments)
     assert status == 130

@@ -60,11 +60,11 @@ def test_a_server_that_keeps_a_hundred_per_second() -> None:
         return OK
 
     with serving(answering(reply)) as port:
-        words = ["load", f"http://127.0.0.1:{port}/", "--connections", "8"]
-        words += ["--rate", "25", "--duration", "1s"]
-        found = in_process(*words, "--find-rate", "p50<150ms")
-        document = json.loads(in_process(*words, "--find-rate", "p50<1us", "--json", status=1).stdout)
+        words = ("load", f"http://127.0.0.1:{port}/", "--connections", "8", "--duration", "1s")
+        found = in_process(*words, "--rate", "25", "--find-rate", "p50<150ms")
+        none = in_process(*words, "--rate", "1", "--find-rate", "p50<1us", "--json", status=1)
+    document = json.loads(none.stdout)
     (line,) = [line for line in found.stdout.splitlines() if "The highest rate that was kept" in line]
     assert 20 <= float(line.split(": ")[-1].removesuffix("/s.").replace(",", "")) <= 125, line
     assert document["highest_rates"] == {"p50<1us": None}
-    assert [step["rate_per_s"] for step in document["steps"]][-2:] == [25, 25]
+    assert [step["rate_per_s"] for step in document["steps"]] == [1, 1]

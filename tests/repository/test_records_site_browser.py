@@ -58,6 +58,7 @@ def test_it_works_from_its_folder_on_all_windows_and_on_paper(browser: Browser) 
     assert faults == []
 
 
+@pytest.mark.integration
 def test_no_page_is_wider_than_a_phone(browser: Browser) -> None:
     faults: list[str] = []
     with watched(browser, faults, ORIGIN) as page:
