@@ -193,15 +193,13 @@ class RunExamination:
             keys = [(metric, point, *pair) for metric, point, pair in each]
             self._families.append(Family(keys, ComparisonTests(experiment.margin)))
             self._family_of |= {metric.name: self._families[-1] for metric in metrics}
-        self._logs: dict[_Key, dict[int, float]] = {}
-        self._decisions: dict[_Key, Decision] = {}
-        self._carry_over = functools.cache(self.observations.carry_over)
         self._confidence = nominal_confidence(experiment)
         planned = sequential.planned_looks(experiment.blocks) if experiment.until_decided else []
         self._looks = {look.blocks: look for look in planned}
         # From the first look on: the cells of comparisons that more blocks could decide.
         self._open: set[Cell] | None = None
         self._is_over = False
+        self._settle()
 
     def add_block(self, trials: Iterable[Trial]) -> bool:
         """Count the next whole block and take the look planned after it; False if none is planned."""
@@ -270,7 +268,7 @@ class RunExamination:
         values = self.observations.values
         # Once for each cell, not for each of its pairs.
         logs_of = functools.cache(lambda metric, cell: logarithms(values[cell].get(metric, {})))
-        self._logs = {}
+        self._logs: dict[_Key, dict[int, float]] = {}
         for key in (key for family in self._families for key in family.keys):
             metric, point, numerator, denominator = key
             if logs := differences(
@@ -278,7 +276,7 @@ class RunExamination:
             ):
                 self._logs[key] = logs
         # Computed on demand, because most looks are followed by another, which needs no intervals.
-        self._decisions = {}
+        self._decisions: dict[_Key, Decision] = {}
         self._carry_over = functools.cache(self.observations.carry_over)
 
     def comparison(self, metric: Metric, point: Point, contender: str, baseline: str) -> Comparison | None:

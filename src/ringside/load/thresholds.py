@@ -131,8 +131,9 @@ def check(threshold: Threshold, result: LoadResult) -> Check:
     figures = result.figures
     value: float | None
     if threshold.rate is not None:
-        steps = {step.rate_per_s: slot for step, slot in result.steps}
-        return _of_step(threshold, steps.get(threshold.rate, ipc.SlotOfLoad(0, 0)))
+        slots = [slot for step, slot in result.steps if step.rate_per_s == threshold.rate]
+        checks = [_of_step(threshold, slot) for slot in slots or [ipc.SlotOfLoad(0, 0)]]
+        return next((each for each in checks if each.is_crossed), checks[0])
     if threshold.figure == "rate":
         return Check(threshold, figures.achieved_rate_per_s)
     if threshold.figure in _FAILURES:

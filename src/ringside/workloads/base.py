@@ -295,7 +295,7 @@ class Measurement(ABC):
         """The metrics of an `ok` trial, by name; unobserved ones are left out."""
 
     def medians(self, trials: Iterable[Trial], of: Callable[[Figures], float | None]) -> dict[Cell, float]:
-        """By cell, the median of `of` over its `ok` trials, without cells where it is None."""
+        """By cell, the median of `of` over its `ok` trials in which it is neither None nor 0."""
         values: dict[Cell, list[float]] = {}
         for trial in trials:
             if trial.outcome is Outcome.OK and (value := of(self.figures(trial))):

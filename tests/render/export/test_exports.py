@@ -19,6 +19,7 @@ from ringside.render.export import formats
 from ringside.render.export.formats import pyperf, write_parquet
 from ringside.workloads import WORKLOADS, measurement
 from ringside.workloads.base import Measurement
+from tests.support import points
 from tests.support.analyses import Exact, analysis, point, scaled
 
 P = point(nodes=10)
@@ -153,6 +154,15 @@ def test_a_metric_in_every_format(name: str) -> None:
     # In print it is scaled.
     shown = units.with_interval(Interval(value / 1000, None, None, 1), metric.unit)
     assert shown == ("1.00 ms" if is_time else units.quantity(value / 1000, metric.unit))
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_no_two_columns_have_the_same_name(name: str) -> None:
+    """`fib` has a factor `n`, and each figure a number of blocks, `n`."""
+    run = analysis({("go", points.point(WORKLOADS[name])): {"hop_ns": scaled(1.0)}})
+    (row,) = reader.DictReader(formats.as_csv(run).splitlines())
+    assert len(row) == len(formats.as_csv(run).splitlines()[0].split(","))
+    assert row["n"] == "7"
 
 
 @pytest.mark.parametrize("unit", ["ms", "us", "min", "KiB", "x"])

@@ -16,6 +16,7 @@ from ringside.analysis.run import RunAnalysis
 from ringside.errors import UsageError
 from ringside.model.design import NS_OF, Cell, Metric
 from ringside.model.results import Description, Interval, Outcome
+from ringside.render.export.documents import as_json
 from ringside.render.text import command, paired
 from ringside.text import csv_text, last_lines, one_line
 from ringside.workloads.command import COMMAND
@@ -37,10 +38,6 @@ def _benchmarks(analysis: RunAnalysis) -> Iterator[tuple[str, CellAnalysis, Metr
                 yield one_line(" ".join(filter(None, words)), _MAX_NAME), cell, metric, value
 
 
-def _as_json(document: Any) -> str:
-    return json.dumps(document, indent=1, allow_nan=False) + "\n"
-
-
 def bencher(analysis: RunAnalysis) -> str:
     """Benchmarks by name, measures with value and 95 % interval, in the unit that ends the measure's name."""
     document: dict[str, dict[str, dict[str, float]]] = {}
@@ -51,7 +48,7 @@ def bencher(analysis: RunAnalysis) -> str:
         cell = analysed.cell
         name = one_line(f"{cell.contender} {cell.point}".strip(), _MAX_BENCHER_NAME)
         document.setdefault(name, {})[metric.name.replace("_", "-")] = measure
-    return _as_json(document)
+    return as_json(document)
 
 
 def github_action(analysis: RunAnalysis, *, smaller_is_better: bool = True) -> str:
@@ -65,7 +62,7 @@ def github_action(analysis: RunAnalysis, *, smaller_is_better: bool = True) -> s
             entry["range"] = f"{units.significant(value.low)}–{units.significant(value.high)}"
         entry["extra"] = f"{metric.explanation}; {units.count(value.n, 'block')}, run {analysis.run.id}"
         entries.append(entry)
-    return _as_json(entries)
+    return as_json(entries)
 
 
 def pyperf(analysis: RunAnalysis) -> str:
@@ -89,7 +86,7 @@ def pyperf(analysis: RunAnalysis) -> str:
         "description": one_line(analysis.experiment.title),
     }
     metadata = {key: value for key, value in facts.items() if value}
-    return _as_json({"version": _PYPERF_VERSION, "metadata": metadata, "benchmarks": entries})
+    return as_json({"version": _PYPERF_VERSION, "metadata": metadata, "benchmarks": entries})
 
 
 def left_out(analysis: RunAnalysis, form: str) -> str:
@@ -138,9 +135,10 @@ def as_csv(analysis: RunAnalysis) -> str:
     without figures is a row without a metric."""
     factors = [name for name, _ in analysis.points[0].levels]
     figures = ("metric", "unit", "median", "low", "high", "n")
-    rows: list[list[object]] = [
-        ["contender", *factors, *figures, "trials", "ok", "reason", "stderr", "repeat"]
-    ]
+    others = ("contender", *figures, "trials", "ok", "reason", "stderr", "repeat")
+    # A factor such as `n` has another name than a column that is always there.
+    named = (f"factor_{name}" if name in others else name for name in factors)
+    rows: list[list[object]] = [[others[0], *named, *others[1:]]]
     for cell in analysis.cells.values():
         start = [cell.cell.contender, *(cell.cell.point[factor] for factor in factors)]
         end = [

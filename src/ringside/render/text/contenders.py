@@ -128,8 +128,8 @@ def claim_table(examined: Sequence[JudgedClaim]) -> TableData:
         if finding.figure and not finding.unit:
             figure = TableCell(units.ratio(finding.figure))
         answer = TableCell(text := _answer_text(finding), _ANSWER_KINDS[text])
-        texts = (cells.text(text) for text in (finding.sentence, each.command))
-        rows.append((each.source.name, each.claim.text, answer, figure, *texts))
+        texts = (each.source.name, each.claim.text, answer, figure, finding.sentence, each.command or "–")
+        rows.append(texts)
     return plain_table("Claims", columns, rows, claim_summary(examined), narrow=("command", "source"))
 
 
