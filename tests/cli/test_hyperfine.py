@@ -260,8 +260,9 @@ def test_names_are_exported_as_they_are_given(vs: Vs) -> None:
     for names, expected in (("CD", "CD"), ("AB", "AB"), ("C", ["C", "echo b"]), ("", ["echo a", "echo b"])):
         vs("--runs=1", *exports, *(f"-n{name}" for name in names), "echo a", "echo b")
         assert [result["command"] for result in exported()] == list(expected)
-    vs("--runs=1", *exports, "-n", "C", "--reference", "true", "echo a", "echo b")
-    assert [result["command"] for result in exported()] == ["reference", "C", "echo b"]
+    for named, expected in (((), "true"), (("--reference-name=reference",), "reference")):
+        vs("--runs=1", *exports, "-n", "C", "--reference", "true", *named, "echo a", "echo b")
+        assert [result["command"] for result in exported()] == [expected, "C", "echo b"]
 
 
 def test_parameters_that_a_command_does_not_have(vs: Vs) -> None:

@@ -53,7 +53,7 @@ def compare(
 
 def _sides(store: str | None, names: Sequence[str]) -> list[list[RunAnalysis]]:
     """The runs of each side. With a file of hyperfine, those of the other side are as hyperfine has them."""
-    files = [dict.fromkeys(side.split(",") if side.endswith(hyperfine.SUFFIX) else ()) for side in names]
+    files = [dict.fromkeys(_files(side) if side.endswith(hyperfine.SUFFIX) else ()) for side in names]
     runs = [[] if file else _side(store, side) for side, file in zip(names, files, strict=True)]
     texts = [{each.run.id: hyperfine_json(each).encode() for each in side} for side in runs if any(files)]
     return hyperfine.sides(*(file or texts[n] for n, file in enumerate(files))) if texts else runs
@@ -64,5 +64,9 @@ def _side(store: str | None, name: str) -> list[RunAnalysis]:
     if not name.endswith(record.SUFFIX):
         storage = context.open_store(store, create=False)
         return [analysis_of(storage, run) for run in runs_of_side(storage, name)]
-    records = [context.open_store(file.strip(), create=False) for file in name.split(",")]
+    records = [context.open_store(file, create=False) for file in _files(name)]
     return [analysis_of(each, single_run(each, "latest")) for each in records]
+
+
+def _files(side: str) -> list[str]:
+    return [file.strip() for file in side.split(",")]

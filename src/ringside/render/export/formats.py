@@ -266,7 +266,8 @@ def _title(analysis: RunAnalysis, cell: Cell, *, with_unused: bool = False) -> s
     letters = dict(zip(names, string.ascii_uppercase, strict=False))
     # The command line named it, perhaps by the letter that it would have anyway.
     is_named = cell.contender in names[: len(options.get("--command-name", ()))]
-    is_named = is_named or letters.get(cell.contender) != cell.contender
+    unnamed = letters.get(cell.contender, "" if "--reference-name" in options else "reference")
+    is_named |= unnamed != cell.contender
     title = cell.contender if is_named else text
     unused = [f"{name} = {level}" for name, level in cell.point.levels if f"{{{name}}}" not in title]
     for name, level in cell.point.levels:

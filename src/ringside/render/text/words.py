@@ -111,9 +111,11 @@ def point_heading(analysis: RunAnalysis, point: Point) -> str:
 
 def heading(analysis: RunAnalysis) -> str:
     """The run: id, blocks, trials, what was set and does not vary."""
-    fixed = analysis.conditions
-    blocks_done = blocks(analysis, is_over=analysis.run.ended_at is not None)
-    parts = [f"run {analysis.run.id}", blocks_done, units.count(analysis.trial_count, "trial"), fixed]
+    blocks_done, trials = (
+        blocks(analysis, is_over=analysis.is_over),
+        units.count(analysis.trial_count, "trial"),
+    )
+    parts = [f"run {analysis.run.id}", blocks_done, trials, analysis.conditions]
     return ", ".join(part for part in parts if part) + repeats(analysis)
 
 
@@ -124,7 +126,7 @@ def took(analysis: RunAnalysis, *, is_part: bool = False) -> str:
     if run.ended_at is not None:
         began, ended = map(datetime.fromisoformat, (run.started_at, run.ended_at))
         seconds = f", {units.duration((ended - began).total_seconds())}"
-    text = f"{blocks(analysis, is_over=run.ended_at is not None)}{seconds}"
+    text = f"{blocks(analysis, is_over=analysis.is_over)}{seconds}"
     return f"{part_name(analysis)}: {text}" if is_part else text
 
 

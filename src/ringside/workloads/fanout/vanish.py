@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from msgspec.structs import replace
 
 from ringside.model.results import Trial
@@ -15,23 +17,16 @@ _AFTER = "after"
 EXPECTED_WARNINGS = frozenset({"errors"})
 
 
-def steps(all_clients: LoadPlan, vanishing: int, seconds: float) -> list[Step]:
-    """All clients stay; then some hang up again and again while the others stay; then all stay again."""
-    staying = replace(all_clients, requests=None, duration_s=seconds)
-    leaving = replace(staying, connections=vanishing, patience_s=PATIENCE_S)
-    others = replace(staying, connections=all_clients.connections - vanishing)
+def steps(staying: Callable[[str, int], LoadPlan], clients: int, vanishing: int) -> list[Step]:
+    """All clients stay; then some hang up again and again while the others stay; then all stay again.
+    `staying`: the load of this name by so many clients."""
+    leaving = replace(staying("leaving", vanishing), patience_s=PATIENCE_S)
+    others = staying("others", clients - vanishing)
     return [
-        step(BEFORE, all=_named(staying, BEFORE)),
-        step("measured", counts=True, others=_named(others, "others"), leaving=_named(leaving, "leaving")),
-        step(_AFTER, all=_named(staying, _AFTER)),
+        step(BEFORE, all=staying(BEFORE, clients)),
+        step("measured", counts=True, others=others, leaving=leaving),
+        step(_AFTER, all=staying(_AFTER, clients)),
     ]
-
-
-def _named(plan: LoadPlan, name: str) -> LoadPlan:
-    """The plan with this name in the ids of its requests."""
-    assert plan.request is not None
-    headers = (("Host", "127.0.0.1"), ("X-Request-Id", f"{name}-{{n}}"))
-    return replace(plan, request=replace(plan.request, headers=headers))
 
 
 def figures(trial: Trial) -> dict[str, float]:

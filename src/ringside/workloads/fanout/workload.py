@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from ringside import units
 from ringside.errors import UsageError
 from ringside.model.design import Point
@@ -63,7 +65,11 @@ class Fanout(serving.Serving):
         ]
         if _share(point):
             seconds = requests / _PER_CLIENT_S / concurrency
-            steps += vanish.steps(_plan(point, "all", 1, concurrency), _vanishing(point), seconds)
+
+            def staying(name: str, clients: int) -> protocol.LoadPlan:
+                return replace(_plan(point, name, 1, clients), requests=None, duration_s=seconds)
+
+            steps += vanish.steps(staying, concurrency, _vanishing(point))
         else:
             all_clients = _plan(point, "measured", requests, concurrency, int(point["rate"]))
             steps.append(serving.step("measured", counts=True, all=all_clients))
