@@ -115,6 +115,14 @@ def test_a_postgresql_that_is_lost_while_machines_measure(postgresql: Server, se
         again.close()
 
 
+def test_nothing_begins_after_the_deadline(workplace: Path, store: Store, session: MakeSession) -> None:
+    """Nor do the trials that show how often a program repeats its work."""
+    edit(manifest_of(workplace, "one"), ('"trace"]', '"trace", "repeats"]'))
+    driver = Driver(session("alpha"), store)
+    driver.carry_out(new_task(Selection("pair"), Catalogue()), time_limit_s=0)
+    assert (driver.session.trials, driver.store.run().ended_at) == (0, None)
+
+
 # --- resuming ---
 
 

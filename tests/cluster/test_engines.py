@@ -206,13 +206,17 @@ def test_no_run_is_begun_where_there_is_no_cluster(http: str) -> None:
 def test_certificates_are_sent_to_the_nodes(
     cluster: RayCluster, certificates: Path, workplace: Path, by_client: bool
 ) -> None:
-    """The file is a descriptor of the command: for every other process its name is of another file."""
+    """The files are descriptors of the command: for every other process their names are of other files."""
     del workplace
     where = cluster.address if by_client else "auto"
-    with serving(secure(certificates)[1]) as port, (certificates / "own.pem").open("rb") as file:
+    own, key = certificates / "own.pem", certificates / "own.key"
+    with serving(secure(certificates)[1]) as port, own.open("rb") as file, key.open("rb") as key_file:
         target = f"https://localhost:{port}/"
-        words = from_cluster(where, "--requests", "40", "--cacert", f"/dev/fd/{file.fileno()}", "--json")
-        done = captured([*RINGSIDE, "load", target, *words], pass_fds=[file.fileno()])
+        descriptors = [file.fileno(), key_file.fileno()]
+        names = {"--cacert": descriptors[0], "--cert": descriptors[0], "--key": descriptors[1]}
+        own_files = [word for name, number in names.items() for word in (name, f"/dev/fd/{number}")]
+        words = from_cluster(where, "--requests", "40", *own_files, "--json")
+        done = captured([*RINGSIDE, "load", target, *words], pass_fds=descriptors)
         assert done.returncode == 0, done.stderr
         load = json.loads(done.stdout)
         assert (load["requests"], load["errors"]) == (40, {})

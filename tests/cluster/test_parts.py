@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -10,10 +11,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from ringside.cluster.engines import Engines
 from ringside.errors import ProbeError
 from ringside.load import result, target
 from ringside.probe.process import Probe
 from ringside.probe.protocol import EngineMessage, EngineRecord, LoadPlan, LoadRequest, PartOfLoad
+from tests.support import ROOT
+from tests.support.fake_cluster import MakeSession
+from tests.support.fake_cluster import session as session  # a fixture
 from tests.support.loads import load_plan
 from tests.support.probes import OUTCOME, STARTED, printing
 
@@ -84,3 +89,13 @@ def test_the_start_is_told_once_the_engine_is_ready(tmp_path: Path) -> None:
     part = LoadRequest(LoadPlan("http", duration_s=0.1, part=PartOfLoad(0, 1)))
     probe.load(part, lambda message: steps.append(type(message).__name__), go=lambda: steps.append("go"))
     assert steps == ["Started", "go", "LoadOutcome"]
+
+
+def test_loads_ask_nothing_of_a_probe_that_engines_lack(session: MakeSession) -> None:
+    engines = Engines(session(), (), print, probe=Probe())
+    texts = [
+        (ROOT / "src" / "ringside" / file).read_text(encoding="utf-8")
+        for file in ("cli/load.py", "load/versus.py")
+    ]
+    asked = {name for text in texts for name in re.findall(r"\bdriver\.(\w+)", text)} - {"trial"}
+    assert {"load", "interrupt", "parts"} <= asked == {name for name in asked if hasattr(engines, name)}

@@ -44,7 +44,7 @@ class EnginesHere:
         engines = [Engine() for _ in range(count)]
         for number, engine in enumerate(engines):
             part = replace(plan, part=PartOfLoad(number, count, service_times))
-            engine.prepare(part, None)
+            engine.prepare(part, {})
         for engine in engines:
             engine.start()
         on_begun([count])
@@ -58,7 +58,7 @@ class EnginesHere:
     def go_on(self) -> None:
         pass
 
-    def call_off(self) -> None:
+    def interrupt(self) -> None:
         pass
 
 

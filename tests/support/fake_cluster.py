@@ -148,7 +148,9 @@ class Driver:
     patience_s: float = 60
     said: list[str] = field(default_factory=list)
 
-    def carry_out(self, task: Task, catalogue: Catalogue | None = None) -> Campaign:
+    def carry_out(
+        self, task: Task, catalogue: Catalogue | None = None, time_limit_s: float | None = None
+    ) -> Campaign:
         catalogue = catalogue or Catalogue()
         machines = Machines(self.session, self.said.append, lambda: None, patience_s=self.patience_s)
         try:
@@ -156,7 +158,7 @@ class Driver:
             quiet = Quiet()
             there = {name: catalogue.contender(name) for name in ("one", "two")}
             campaign = ClusterCampaign(task, catalogue, self.store, quiet, machines, there)
-            campaign.carry_out()
+            campaign.carry_out(time_limit_s)
             return campaign
         finally:
             machines.close()

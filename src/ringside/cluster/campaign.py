@@ -92,7 +92,7 @@ class ClusterLoop(RunLoop):
         self.machines.ask(lambda worker: worker.begin.remote(name, seed))
 
     def rehearse(self, cell: Cell, planned: Cell) -> Trial | None:
-        self.notify("warm-up", planned)
+        self.notify_in_time("warm-up", planned)
         while True:
             if not self.machines.by_name:
                 self._engage()

@@ -42,6 +42,7 @@ from ringside.text import one_line
 READY_S = 30.0
 # Warnings about an engine's machine: the engines' own say more than that of the merged record.
 _OF_MACHINES = ("generator-bound", "lag", "near-ports")
+_TLS_FILES = ("cacert", "cert", "key")
 _TICK_S = 0.5
 # How long a node may take to start an engine, if no other run has it.
 PLACE_S = 60.0
@@ -66,16 +67,16 @@ class Engine:
     def facts(self) -> dict[str, Any]:
         return host.facts()
 
-    def prepare(self, plan: LoadPlan, certificates: bytes | None) -> None:
-        """Make ready for a part of a load. `certificates`: the contents of its `cacert`. Raises ClusterError
-        where it cannot be carried out."""
+    def prepare(self, plan: LoadPlan, files: Mapping[str, bytes]) -> None:
+        """Make ready for a part of a load. `files`: the contents of those of its TLS, by their keys. Raises
+        ClusterError where it cannot be carried out."""
         self._ready, self._go = threading.Event(), threading.Event()
         self._is_called_off, self._part = False, Future()
         if self._probe and self._probe.interrupted:
             # It would end this load, too.
             self._probe = None
         # A thread of its own lives as long as the load: with its parent's thread a probe ends, too.
-        threading.Thread(target=self._run, args=(self._part, plan, certificates), daemon=True).start()
+        threading.Thread(target=self._run, args=(self._part, plan, files), daemon=True).start()
         if not self._ready.wait(READY_S):
             self.call_off()
             raise ClusterError(f"the engine was not ready within {READY_S:g} s")
@@ -102,13 +103,14 @@ class Engine:
         except TimeoutError:
             return None
 
-    def _run(self, part: Future[list[EngineMessage]], plan: LoadPlan, certificates: bytes | None) -> None:
+    def _run(self, part: Future[list[EngineMessage]], plan: LoadPlan, files: Mapping[str, bytes]) -> None:
         try:
-            with tempfile.NamedTemporaryFile(suffix=".pem") as file:
-                if certificates is not None and plan.tls is not None:
-                    file.write(certificates)
-                    file.flush()
-                    plan = replace(plan, tls=replace(plan.tls, cacert=file.name))
+            with tempfile.TemporaryDirectory(prefix="ringside-") as folder:
+                for key, content in files.items():
+                    Path(folder, key).write_bytes(content)
+                if plan.tls:
+                    paths = {key: str(Path(folder, key)) for key in files}
+                    plan = replace(plan, tls=replace(plan.tls, **paths))
                 self._probe = self._probe or uploaded_probe()
                 part.set_result(self._probe.load(LoadRequest(plan), go=self._begin))
         except (RingsideError, OSError, ValueError, KeyboardInterrupt) as error:
@@ -154,7 +156,7 @@ class Engines:
         self._session = session
         self._probe = probe or Probe(find_probe())
         self._actors: dict[EngineSlot, Any] = {}
-        with self._ending_at_errors(), interrupts(self.call_off):
+        with self._ending_at_errors(), interrupts(self.interrupt):
             self._place([EngineSlot(node) for node in nodes], say)
 
     def load(
@@ -170,11 +172,11 @@ class Engines:
                 f"{plan.connections} connections are too few for {count} engines with {threads} each: "
                 "each thread needs one"
             )
-        cacert = plan.tls.cacert if plan.tls else None
-        # The nodes do not have the file.
-        certificates = Path(cacert).read_bytes() if cacert else None
-        with interrupts(self.call_off):
-            each = self.step([plan], certificates=certificates)
+        # The nodes do not have them.
+        named = {key: getattr(plan.tls, key, None) for key in _TLS_FILES}
+        files = {key: Path(path).read_bytes() for key, path in named.items() if path}
+        with interrupts(self.interrupt):
+            each = self.step([plan], files=files)
         self.parts = tuple(part for _, part, _ in each)
         merged = self._probe.merge(plan, [record for *_, record in each])
         outcome = merged[-1]
@@ -190,14 +192,14 @@ class Engines:
         self,
         plans: Sequence[LoadPlan],
         on_begun: Callable[[Sequence[int]], None] = lambda counts: None,
-        certificates: bytes | None = None,
+        files: Mapping[str, bytes] = {},
         *,
         service_times: bool = False,
     ) -> list[tuple[int, EnginePart, EngineRecord]]:
         """Carry out loads at the same time, each by as many engines as it has connections for: what each
         engine counted, with the number of its load. All are made ready for their parts first; `on_begun` gets
         the numbers of engines when all have been started. Raises NodeLostError where an engine is lost,
-        ClusterError where one cannot do its part, KeyboardInterrupt after `call_off` before they began."""
+        ClusterError where one cannot do its part, KeyboardInterrupt after `interrupt` before they began."""
         counts = [min(len(self.nodes), plan.connections // plan.threads) for plan in plans]
         parts: dict[EngineSlot, LoadPlan] = {}
         for number, (plan, count) in enumerate(zip(plans, counts, strict=True)):
@@ -207,7 +209,7 @@ class Engines:
         slots, actors, prepare_s = list(parts), self._actors, READY_S + _GRACE_S
         with self._ending_at_errors():
             self._place([slot for slot in slots if slot not in actors])
-            self._call(lambda slot: actors[slot].prepare.remote(parts[slot], certificates), slots, prepare_s)
+            self._call(lambda slot: actors[slot].prepare.remote(parts[slot], files), slots, prepare_s)
             released_s = time.monotonic()
             self._call(lambda slot: actors[slot].start.remote(), slots)
             self.started_within_s = time.monotonic() - released_s
@@ -236,19 +238,19 @@ class Engines:
                 raise NodeLostError(f"{name} did not end its part of the load: there are no figures")
         return answers
 
-    def call_off(self, *_signal: object) -> None:
+    def interrupt(self, *_signal: object) -> None:
         """End the loads of a step, and of those that follow until `go_on`, from any thread or at a signal.
         Engines that have begun still report."""
         self._signals += 1
         self.interrupted = True
 
     def go_on(self) -> None:
-        """After `call_off`."""
+        """After `interrupt`."""
         self.interrupted, self._signals = False, 0
 
     def facts(self) -> dict[Node, Mapping[str, Any]]:
         """The facts of the nodes' machines. Raises ClusterError."""
-        with self._ending_at_errors(), interrupts(self.call_off):
+        with self._ending_at_errors(), interrupts(self.interrupt):
             facts = self._call(lambda slot: self._actors[slot].facts.remote(), [*map(EngineSlot, self.nodes)])
         return {slot.node: each for slot, each in facts.items()}
 

@@ -19,7 +19,6 @@ from ringside.errors import ClusterError, ProbeError
 from ringside.files import cache_folder
 from ringside.measure import host
 from ringside.measure.host import Capacity, Executor, MachineLock
-from ringside.measure.runs import sandbox
 from ringside.measure.runs.inputs import Inputs
 from ringside.measure.runs.loop import Listener, attempt
 from ringside.measure.runs.plan import Prepared, check_machine, prepare
@@ -60,7 +59,7 @@ class TwoSidedExecutor(Executor):
         finally:
             # The trial may be over while a step is under way: its server has crashed, say.
             if any(not step.done() for step in steps):
-                self._engines.call_off()
+                self._engines.interrupt()
             for step in steps:
                 with suppress(KeyboardInterrupt):
                     step.result()
@@ -140,11 +139,9 @@ class NodeWorker:
         points: Sequence[Point],
         contenders: Mapping[str, Contender | Unavailable],
     ) -> Mapping[str, Ready | Unavailable]:
-        """What can run here, built. Raises UsageError where the node has too few CPUs or descriptors, or no
-        room for a file."""
+        """What can run here, built. Raises UsageError where the node has too few CPUs or descriptors, no
+        sandbox, or no room for a file."""
         workload = find_workload(experiment.workload)
-        if experiment.sandbox:
-            sandbox.check()
         check_machine(points, workload, self._executor.capacity())
         here = {name: _here(each) for name, each in contenders.items()}
         inputs = Inputs(Path(os.environ.get("RINGSIDE_INPUTS") or self._folder / "inputs"))

@@ -356,10 +356,11 @@ class Probe:
 
     def interrupt(self, *_signal: object) -> None:
         """End the current request; the probe still reports. Any thread may call this."""
-        if self._process and self.interrupted:
-            self._process.kill_group()
-        elif self._process:
-            self._process.send_signal(signal.SIGINT)
+        process = self._process  # Its own thread may give it up meanwhile.
+        if process and self.interrupted:
+            process.kill_group()
+        elif process:
+            process.send_signal(signal.SIGINT)
         self._kill_at = time.monotonic() + INTERRUPT_GRACE_S
         self.interrupted = True
 

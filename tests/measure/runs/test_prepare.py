@@ -17,7 +17,7 @@ from ringside.cli import context
 from ringside.errors import CatalogueError, ProbeError, UsageError
 from ringside.measure.runs.campaign import Task
 from ringside.measure.runs.inputs import Inputs
-from ringside.measure.runs.loop import blocks
+from ringside.measure.runs.loop import Listener, blocks
 from ringside.measure.runs.plan import Prepared, check, contenders_of
 from ringside.measure.runs.plan import prepare as build
 from ringside.measure.runs.trials import ContenderTrials
@@ -170,11 +170,15 @@ def test_what_is_to_be_shown_is_checked(prepare: Prepare) -> None:
 
 
 @pytest.mark.usefixtures("pair")
-def test_a_sandbox_must_be_there(prepare: Prepare, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sandbox_must_be_there(prepare: Prepare, workplace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ringside.measure.runs.sandbox.shutil.which", lambda program: None)
-    assert prepare("pair").contenders
-    with pytest.raises(UsageError, match="^--sandbox needs bubblewrap: apt-get install bubblewrap$"):
+    prepared, needs = prepare("pair"), "^--sandbox needs bubblewrap: apt-get install bubblewrap$"
+    with pytest.raises(UsageError, match=needs):
         prepare("pair", sandbox=True)
+    # Also where a run goes on, or a trial is repeated: nothing but the build is prepared for that.
+    again = dataclasses.replace(prepared.experiment, sandbox=True)
+    with pytest.raises(UsageError, match=needs):
+        build(again, prepared.points, {}, Toolchain(workplace), Inputs(workplace), Listener())
 
 
 @pytest.mark.usefixtures("pair")

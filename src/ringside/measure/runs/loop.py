@@ -333,6 +333,12 @@ class RunLoop(ABC):
             self._note(trial)
         return done
 
+    def notify_in_time(self, what: str, *about: Any) -> None:
+        """Notify, unless the deadline has come and a warm-up is to begin: raises DeadlineError then."""
+        if what == "warm-up" and self.progress.is_late():
+            raise DeadlineError
+        self.notify(what, *about)
+
     @abstractmethod
     def warm_up(self) -> None:
         """Do what goes before the first block and does not count."""
@@ -424,17 +430,12 @@ class BlockLoop(RunLoop):
     maker: TrialMaker = field(kw_only=True)
 
     def warm_up(self) -> None:
-        self.maker.warm_up(self._notify_in_time)
-
-    def _notify_in_time(self, what: str, *about: Any) -> None:
-        if what == "warm-up" and self.progress.is_late():
-            raise DeadlineError
-        self.notify(what, *about)
+        self.maker.warm_up(self.notify_in_time)
 
     def rehearse(self, cell: Cell, planned: Cell) -> Trial | None:
         if planned in self.unavailable:
             return None
-        self._notify_in_time("warm-up", planned)
+        self.notify_in_time("warm-up", planned)
         return uninterrupted(attempt(self.maker, 0, 0, cell, first=False))
 
     def measure(self, done: Mapping[tuple[int, Cell], Trial]) -> bool:

@@ -321,8 +321,10 @@ def prepare(
     notify: Notify,
 ) -> Prepared:
     """Build here, side by side, what an experiment needs that was checked. Raises UsageError where there is
-    no room for a file."""
+    no room for a file, or no sandbox."""
     workload = find_workload(experiment.workload)
+    if experiment.sandbox:
+        sandbox.check()
     prepared: dict[str, Ready | Unavailable] = {}
     buildable = [each for each in contenders.values() if isinstance(each, Contender)]
     builds = toolchain.prepare_all(buildable, workload.name)
