@@ -113,6 +113,14 @@ def values_of(
     return trials
 
 
+def rated(trials: Sequence[Trial], rates: Sequence[float]) -> list[Trial]:
+    """The trials with these rates besides."""
+    return [
+        dataclasses.replace(trial, phases={**trial.phases, "rate": (round(1e6 * rate),)})
+        for trial, rate in zip(trials, rates, strict=True)
+    ]
+
+
 def validated(
     trials: Sequence[Trial],
     of: Experiment | None = None,
@@ -222,22 +230,13 @@ def test_equal_contenders_share_the_first_place_and_end_the_run() -> None:
 
 
 def test_metrics_of_one_family_are_all_to_be_decided() -> None:
-    trials = [
-        dataclasses.replace(trial, phases={**trial.phases, "rate": (round(1e6 * (3 + trial.block % 3)),)})
-        for trial in values_of(range(1, 8), {"a": 1.0, "b": 2.0})
-    ]
-    of = experiment("ab")
-    both = looked(trials, of, OneFamily())
+    trials, of = values_of(range(1, 8), {"a": 1.0, "b": 2.0}), experiment("ab")
+    both = looked(rated(trials, [3 + trial.block % 3 for trial in trials]), of, OneFamily())
     # The rate is the same for both: an obstacle, by which nothing is waited for.
     assert comparison(both, "ba", RATE).obstacle is Obstacle.SAME_VALUES
     assert both.is_decided
-    noisy = [
-        dataclasses.replace(trial, phases={**trial.phases, "rate": (round(1e6 * rate),)})
-        for trial, rate in zip(
-            trials, (3.0, 3.5, 4.7, 3.1, 2.9, 3.3, 3.2, 3.0, 5.1, 3.9, 3.6, 3.8, 2.2, 3.0), strict=True
-        )
-    ]
-    open_ = looked(noisy, of, OneFamily())
+    noisy = (3.0, 3.5, 4.7, 3.1, 2.9, 3.3, 3.2, 3.0, 5.1, 3.9, 3.6, 3.8, 2.2, 3.0)
+    open_ = looked(rated(trials, noisy), of, OneFamily())
     assert comparison(open_, "ba").verdict is Verdict.SLOWER
     assert comparison(open_, "ba", RATE).obstacle is Obstacle.UNFINISHED
     assert not open_.is_decided
@@ -322,13 +321,10 @@ def test_what_the_answer_does_not_need_has_a_last_look_too() -> None:
     """Nine blocks, of which one disagrees, whose rank is 4: p is 14/512 or more, at a look that may claim
     2.3 %; the last one may claim 5 %, whatever ended the run."""
     for headline in (1.0, 2.0):
-        trials = [
-            dataclasses.replace(trial, phases={**trial.phases, "rate": (round(3e6 * math.exp(log)),)})
-            for trial in values_of(range(1, 10), {"a": 1.0, "b": headline}, 5)
-            for log in (
-                (trial.block if trial.block == 4 else -trial.block) / 10 * (trial.cell.contender == "b"),
-            )
-        ]
+        trials = values_of(range(1, 10), {"a": 1.0, "b": headline}, 5)
+        logs = {block: (block if block == 4 else -block) / 10 for block in range(1, 10)}
+        rates = [3 * math.exp(logs[trial.block] if trial.cell.contender == "b" else 0) for trial in trials]
+        trials = rated(trials, rates)
         of = experiment("ab", show=Show(metrics=("hop_ns", "rate")))
         run = judge_trials(of, Exact(), (HERE,), trials, [["a", "b"]], is_over=True)
         rate = comparison(run, "ba", RATE)

@@ -81,17 +81,7 @@ def test_the_document_has_the_machines(tmp_path: Path) -> None:
 
 P, Q = point(nodes=10), point(nodes=20)
 # Nine blocks of three machines, and a warm-up.
-MACHINES = {
-    0: "west",
-    1: "west",
-    2: "east",
-    3: "east",
-    4: "west",
-    5: "east",
-    6: "east",
-    7: "west",
-    8: "south",
-}
+MACHINES = dict(enumerate(["west", "west", "east", "east", "west", "east", "east", "west", "south"]))
 # By contender and point, the headline of each block: what there is of a block may be missing.
 HOPS = {
     ("base", P): {block: 10.0 + block for block in range(1, 9)},
