@@ -43,21 +43,11 @@ def test_two_commands_end_to_end(workplace: Path) -> None:
     assert wall["low"] <= wall["ratio"] <= wall["high"]
 
 
-def test_without_options_it_ends_once_all_is_decided(workplace: Path) -> None:
-    document = json.loads(in_process("vs", *FAR_APART, "--json").stdout)
-    assert (document["until"], document["time_s"], document["blocks"]) == ("decided", 30.0, None)
-    assert document["margin"] == 0.05
-    # A difference as large as this is clear at the first look.
-    assert document["blocks_done"] == 7
-    (wall,) = (each for each in document["comparisons"] if each["metric"] == "wall_s")
-    assert (wall["verdict"], wall["word"], wall["obstacle"]) == ("slower", "slower", None)
-    assert not wall["exploratory"]
-    assert [command["rank"] for command in document["commands"]] == [[1, 1], [2, 2]]
-
-
 @pytest.mark.parametrize(
     ("words", "until", "blocks", "time_s"),
     [
+        # Without options once all is decided: a difference as large as this is clear at the first look.
+        ((), "decided", 7, 30.0),
         # However clear it is before; and a time leaves three blocks.
         (("--until", "end", "--blocks", "8"), "end", 8, None),
         (("--until", "end", "--time", "10ms"), "end", 3, 0.01),
@@ -72,7 +62,12 @@ def test_when_it_ends(
 ) -> None:
     document = json.loads(in_process("vs", *FAR_APART, *words, "--json").stdout)
     assert (document["until"], document["blocks_done"], document["time_s"]) == (until, blocks, time_s)
-    assert document["comparisons"][0]["verdict"] == ("slower" if blocks > 3 else "inconclusive")
+    assert document["margin"] == 0.05
+    wall = document["comparisons"][0]
+    assert (wall["metric"], wall["verdict"]) == ("wall_s", "slower" if blocks > 3 else "inconclusive")
+    assert not wall["exploratory"]
+    ranks = [[1, 1], [2, 2]] if blocks > 3 else [[1, 2], [1, 2]]
+    assert [command["rank"] for command in document["commands"]] == ranks
 
 
 @pytest.mark.parametrize(
