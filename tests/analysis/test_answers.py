@@ -185,7 +185,17 @@ class Half(Exact):
         self.own = own
 
     def program_share(self, headline: str, point: Point, figures: Mapping[str, float]) -> tuple[float, str]:
+        assert (headline, set(figures)) == ("hop_ns", {"hop_ns"})
         return self.own, "the rest is waiting"
+
+
+@pytest.mark.parametrize(("times", "is_excluded"), [(1.9, False), (2.1, True)])
+def test_what_is_not_the_programs_matters_where_it_could_have_decided(
+    times: float, *, is_excluded: bool
+) -> None:
+    of = run({"erlang": 100.0, "go": 100 * times}, measurement=Half(0.5))
+    reason = "much of a figure is not the program's: go: the rest is waiting"
+    check(of, "waiting", reason, is_excluded=is_excluded)
 
 
 @pytest.mark.parametrize(("own", "codes"), [(0.49, [("waiting",)]), (0.5, [])])

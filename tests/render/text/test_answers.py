@@ -6,7 +6,7 @@ import dataclasses
 import html
 import io
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,6 @@ from ringside.render.export.documents import document
 from ringside.render.site import site
 from ringside.render.text import markdown, terminal
 from ringside.render.text.answers import answers, pair_sentence, short_answer
-from ringside.render.text.diagnostics import words
 from ringside.render.text.words import reserve
 from tests.support import golden
 from tests.support.analyses import HOP, Exact, Values, analyse, analysis, medians, planned, point, scaled
@@ -101,26 +100,6 @@ def test_who_failed_in_most_blocks_is_not_the_best() -> None:
     cell = overview([found]).columns[0].cell("go")
     assert cell
     assert (cell.ratio, cell.is_best, cell.outcome) == (None, False, Outcome.CRASHED)
-
-
-class Waiting(Exact):
-    """A measurement of which a half is not the program's."""
-
-    def program_share(self, headline: str, point: Point, figures: Mapping[str, float]) -> tuple[float, str]:
-        assert (headline, set(figures)) == ("hop_ns", {"hop_ns"})
-        return 0.5, "half of it is waiting"
-
-
-@pytest.mark.parametrize(("times", "is_excluded"), [(1.9, False), (2.1, True)])
-def test_what_is_not_the_programs_matters_where_it_could_have_decided(
-    times: float, is_excluded: bool
-) -> None:
-    made = analysis(medians(P, erlang=100.0, go=100 * times), measurement=Waiting())
-    assert ("; not certain, since much of it is waiting" in text(made)) != is_excluded
-    warnings = [words(each)[0] for each in made.diagnostics if each.code == "waiting"]
-    assert warnings == (
-        [] if is_excluded else ["much of a figure is not the program's: go: half of it is waiting"]
-    )
 
 
 def classes(**hops: float) -> RunAnalysis:
