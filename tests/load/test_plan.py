@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from pathlib import Path
 from typing import Any
@@ -79,6 +78,15 @@ def test_options_of_each_protocol(words: str, headers: tuple[str, ...]) -> None:
             {"expect": ipc.ExpectedReply(201, "a", "Ã©")},
         ),
         ("http", {"expect_pattern": "[0-9]"}, {"expect": ipc.ExpectedReply(matches="[0-9]")}),
+        (
+            "http",
+            {"headers": (("Accept", "ü"),), "close": True},
+            {
+                "request": ipc.HttpRequest(
+                    target="/a?b", headers=(("Host", "h:81"), ("Accept", "Ã¼")), close=True
+                )
+            },
+        ),
         # There is something random.
         ("http", {"seed": 3, "other_target": "http://h/"}, {}),
         ("tcp", {}, {"connections": 64, "line": "1"}),
@@ -118,42 +126,3 @@ def test_bodies_that_do_not_fit_into_memory_are_refused(tmp_path: Path) -> None:
     for plan, available in ((plain, 999), (secure, 50_999)):
         with pytest.raises(UsageError, match="the body of 1,000 bytes would be in memory"):
             load_plan.check_memory(plan, available)
-
-
-def sent(load: ipc.LoadPlan) -> dict[str, Any]:
-    """The request as the probe reads it."""
-    request: dict[str, Any] = json.loads(ipc.LoadRequest(load).encode())
-    assert request["version"] == 1
-    fields: dict[str, Any] = request["load"]
-    return fields
-
-
-def test_an_http_request() -> None:
-    load = plan(
-        rate_per_s=10,
-        headers=(("Accept", "ü"),),
-        body="ü".encode(),
-        expect_status=201,
-        expect_contains="é",
-        cpus=(1,),
-        close=True,
-    )
-    assert sent(msgspec.structs.replace(load, addresses=("1.2.3.4:81",), progress_s=1.0)) == {
-        "protocol": "http",
-        "addresses": ["1.2.3.4:81"],
-        "connections": 64,
-        "cpus": [1],
-        "pacing": {"kind": "constant", "rate_per_s": 10},
-        "duration_s": 10,
-        "timeout_s": 5,
-        "stream": {},
-        "expect": {"status": 201, "contains": "Ã©"},
-        "progress_s": 1,
-        "request": {
-            "method": "POST",
-            "target": "/a?b",
-            "headers": [["Host", "h:81"], ["Accept", "Ã¼"]],
-            "body": "Ã¼",
-            "close": True,
-        },
-    }
