@@ -248,5 +248,6 @@ def margin(text: str, most: float = 1.0) -> float:
     match = _SHARE.fullmatch(text)
     value = float(match[1]) / (100 if match[2] else 1) if match else math.nan
     if not 0 <= value <= (most if match and match[2] else 1):
-        raise ValueError(f"write {text!r} as a share from 0 to {most * 100:g} %, like 5%")
+        shown = one_line(text, 60)
+        raise ValueError(f"write '{shown}' as a share from 0 to {most * 100:g} %, like 5%")
     return value

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from ringside.analysis.history import MACHINE
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.run_diff import CellChange, RunDiff, diff
 from ringside.errors import UsageError
@@ -290,7 +291,7 @@ def test_what_cannot_be_compared() -> None:
     assert str(refused.value) == "a is of the workload `exact`, run-1 of `other`: they cannot be compared"
 
 
-@pytest.mark.parametrize("fact", ["cpu_model", "cpus", "kernel", "memory_bytes"])
+@pytest.mark.parametrize("fact", MACHINE)
 def test_another_machine(fact: str) -> None:
     other = run("b", HOPS, host={**HOST, fact: "another", "load_average": [9]})
     changed = diff(run("a", HOPS), other)

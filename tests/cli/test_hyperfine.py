@@ -277,6 +277,7 @@ def test_parameters_that_a_command_does_not_have(vs: Vs) -> None:
 def test_a_parameter_that_occurs_nowhere_is_reported(vs: Vs) -> None:
     assert "{m} occurs in no command" in vs("--runs=1", "-L", "m", "1,2", "echo {n}").stderr
     assert vs("--runs=1", "-L", "m", "1,2", "echo {m}").stderr == ""
+    assert "{m}" not in vs("--runs=1", "-L", "m", "1,2", "--reference=echo {m}", "echo 1").stderr
 
 
 # --- the order of execution ---

@@ -13,7 +13,7 @@ from ringside.model.design import Metric, Point, varying_factors
 from ringside.model.results import Interval
 from ringside.stats.series import MIN_VALUES, LevelChange, level_changes, merged
 
-# If one of these facts differs, it is another machine or another state of it.
+# If one of these facts differs, it is another machine or another state of it, for `compare` too.
 # `engines`: on other machines, which the load came from.
 MACHINE = (
     *("cpu_model", "cpus", "cpus_usable", "kernel", "system", "hypervisor", "memory_bytes", "governor"),

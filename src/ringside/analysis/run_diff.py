@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from ringside.analysis.figures import verdict_of
+from ringside.analysis.history import MACHINE
 from ringside.analysis.run import RunAnalysis
 from ringside.errors import UsageError
 from ringside.model.design import Cell, Metric
@@ -18,7 +19,6 @@ from ringside.stats.interval import exponential, is_positive_finite
 Runs = Sequence[RunAnalysis]
 # By run and block.
 Values = Sequence[Sequence[float]]
-_MACHINE = ("cpu_model", "cpus", "kernel", "memory_bytes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +204,7 @@ def _diagnose(firsts: Runs, seconds: Runs, machine: Mapping[str, Interval]) -> t
     elif "memory" not in machine:
         diagnostics.append(Diagnostic("no-memory-reference"))
     differ = tuple(
-        name for name in _MACHINE if any(first.run.host.get(name) != run.run.host.get(name) for run in others)
+        name for name in MACHINE if any(first.run.host.get(name) != run.run.host.get(name) for run in others)
     )
     if differ:
         diagnostics.append(Diagnostic("other-machine", values={"facts": differ}))

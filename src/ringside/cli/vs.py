@@ -245,7 +245,8 @@ def _say_notes(
     for note in parsing.notes(commands, points):
         streams.say(note)
     # A parameter in no command is allowed, as in hyperfine, but is more often a typing error.
-    everything = "\n".join(chain(settings.texts, settings.names, *settings.hooks.values()))
+    reference = filter(None, (settings.reference, settings.reference_name))
+    everything = "\n".join(chain(settings.texts, settings.names, reference, *settings.hooks.values()))
     for name in factors:
         if f"{{{name}}}" not in everything:
             streams.say(f"{{{name}}} occurs in no command: every level does the same")

@@ -7,11 +7,12 @@ from typing import Any
 
 import msgspec
 
-from ringside.load.result import PERCENTILES, EnginePart, LoadResult, unsupported
+from ringside.load.result import EnginePart, LoadResult, unsupported
 from ringside.load.target import Target
 from ringside.load.thresholds import Check
 from ringside.probe.protocol import LatencySummary, LoadPlan, Pacing
 from ringside.render.export.documents import fields_of
+from ringside.stats.samples import PERCENTILES
 from ringside.text import csv_text
 from ringside.units import TimeUnit
 

@@ -16,10 +16,10 @@ from rich.text import Text
 from ringside import units as numbers
 from ringside.load import thresholds
 from ringside.load.plan import max_duration_s
-from ringside.load.result import PERCENTILES, LoadResult, Threshold
+from ringside.load.result import LoadResult, Threshold
 from ringside.probe.protocol import EngineMessage, LatencySummary, LoadFigures, LoadPlan, LoadProgress
 from ringside.render.text import terminal
-from ringside.stats.samples import ValueCounts
+from ringside.stats.samples import PERCENTILES, ValueCounts
 from ringside.text import one_line
 
 _STYLES = ("", "blue", "cyan", "yellow", "bright_red")

@@ -12,10 +12,8 @@ from msgspec import structs
 from ringside.errors import ProbeError
 from ringside.load.target import Target
 from ringside.probe import protocol as ipc
-from ringside.stats.samples import is_supported
+from ringside.stats.samples import PERCENTILES, is_supported
 
-# Those of a summary, with their levels.
-PERCENTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99_9": 0.999}
 # If more requests fail, the p99 of the others does not describe what users see.
 MAX_FAILED_SHARE = 0.01
 # Of a rate that rises.

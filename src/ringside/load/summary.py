@@ -11,13 +11,13 @@ from rich.table import Table
 from rich.text import Text
 
 from ringside.files import tables_beside
-from ringside.load.result import FIRST, PERCENTILES, LoadResult, is_kept, unsupported
+from ringside.load.result import FIRST, LoadResult, is_kept, unsupported
 from ringside.load.target import Target
 from ringside.load.thresholds import highest_sentence
 from ringside.probe import protocol as ipc
 from ringside.render.text import terminal
 from ringside.render.text.cells import TableCell, TableData, plain_table
-from ringside.stats.samples import MIN_BEYOND
+from ringside.stats.samples import MIN_BEYOND, PERCENTILES
 from ringside.text import one_line, sentences
 from ringside.units import MILLISECONDS, TimeUnit, count, quantity, significant
 from ringside.workloads.target import errors_text

@@ -11,6 +11,7 @@ from ringside import units
 from ringside.model.design import Cell, Input, Point
 from ringside.model.results import Diagnostic, Outcome, Trial
 from ringside.probe.protocol import Evidence, LoadMessage, LoadPlan, NamedLoad, Service, Step, Stub, TimedMark
+from ringside.stats.samples import PERCENTILES
 from ringside.workloads.base import Workload
 from ringside.workloads.phases import below
 from ringside.workloads.tables import SHARED
@@ -25,8 +26,6 @@ _OUTPUT_BYTES = 64 * 1024
 # number is for servers with upstreams.
 _FASTER, _FASTER_CALLING = 0.05, 0.1
 WINDOWS = 16
-# The percentiles that are metrics.
-PERCENTILES = ("p50", "p90", "p95", "p99", "p99_9")
 RATE, CPU = SHARED["requests_per_s"], SHARED["cpu_per_request_s"]
 
 
@@ -139,7 +138,7 @@ def percentiles_s(load: LoadMessage | None, histogram: str = "latency") -> dict[
 
 def high_percentiles(name: str, histogram: str = "latency") -> dict[str, tuple[str, str, str, float]]:
     """Where the requests of percentiles above the median are; `name`: that of their metrics."""
-    levels = {"p90": 0.9, "p95": 0.95, "p99": 0.99, "p99_9": 0.999}
+    levels = {each: level for each, level in PERCENTILES.items() if level > 0.5}
     return {name.format(each): ("measured", "all", histogram, level) for each, level in levels.items()}
 
 

@@ -11,6 +11,7 @@ from ringside.errors import UsageError
 from ringside.model.design import Point
 from ringside.model.results import Diagnostic, Trial
 from ringside.probe import protocol
+from ringside.stats.samples import PERCENTILES
 from ringside.workloads import serving
 from ringside.workloads.base import Figures, OwnShare
 from ringside.workloads.fanout import vanish
@@ -92,9 +93,7 @@ class Fanout(serving.Serving):
             return serving.step_figures(trial, "measured", "others") | vanish.figures(trial)
         figures, load = serving.server_figures(trial, "measured"), trial.load("measured")
         latencies_s = serving.percentiles_s(load)
-        figures |= {
-            f"latency_s.{name}": latencies_s[name] for name in serving.PERCENTILES if name in latencies_s
-        }
+        figures |= {f"latency_s.{name}": latencies_s[name] for name in PERCENTILES if name in latencies_s}
         if load and load.concurrency and "peak_pss_bytes" in figures and "idle_pss_bytes" in figures:
             grown = max(0.0, figures["peak_pss_bytes"] - figures["idle_pss_bytes"])
             figures["bytes_in_flight"] = grown / int(trial.cell.point["concurrency"])

@@ -12,6 +12,7 @@ from ringside.errors import UsageError
 from ringside.model.design import Experiment, Point
 from ringside.model.results import Diagnostic, Trial
 from ringside.probe.protocol import ClosedLoop, ConstantRate, ExpectedReply, LoadPlan, Service
+from ringside.stats.samples import PERCENTILES
 from ringside.workloads import serving
 from ringside.workloads.base import Figures, OwnShare
 from ringside.workloads.fib import overload
@@ -116,7 +117,7 @@ class Fib(serving.Serving):
         if point["load"] == "overload":
             return serving.step_figures(trial, "measured") | overload.figures(trial)
         latencies_s = serving.percentiles_s(load)
-        figures = {f"{name}_s": latencies_s[name] for name in serving.PERCENTILES if name in latencies_s}
+        figures = {f"{name}_s": latencies_s[name] for name in PERCENTILES if name in latencies_s}
         # The median has the name that the post's figures have.
         figures = {"latency_s" if name == "p50_s" else name: value for name, value in figures.items()}
         if point["load"] == "mixed":
