@@ -109,14 +109,12 @@ def request(
     experiment = Experiment("bare", "bare", name, (), given, "", 1)
     (point,) = plan.points(experiment, found, executor.capacity().cpus)
     cell = Cell(ready.contender.name, point)
-    cpus, probe_cpus = executor.cpus(1)
     return cell, trial.request(
         ready,
         cell,
         found,
         limits=ExperimentLimits(wall_s=300),
-        cpus=cpus,
-        probe_cpus=probe_cpus,
+        cpus=executor.cpus(1),
         environment=trial.environment(os.environ, ready, 1, 1, 1),
         seed=1,
         memory_available_bytes=8 << 30,

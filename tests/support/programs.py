@@ -96,14 +96,12 @@ def carry_out(
     """One trial by the real probe. With a `host` a server gets it, and the load goes there; `remote`: by
     engines that the executor has."""
     cell = Cell(one.contender.name, at)
-    cpus, probe_cpus = executor.cpus(int(at["cores"]))
     request = trials.request(
         one,
         cell,
         find_workload(workload),
         limits=ExperimentLimits(wall_s=240),
-        cpus=cpus,
-        probe_cpus=probe_cpus,
+        cpus=executor.cpus(int(at["cores"])),
         environment=trials.environment(os.environ, one, 1, 2, 3),
         seed=seed,
         memory_available_bytes=8 << 30,

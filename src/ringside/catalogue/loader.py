@@ -107,8 +107,7 @@ class Catalogue:
 
     def experiment(self, name: str) -> Experiment:
         """The experiment `name`, or the one in the file of that path, or a workload at its defaults."""
-        files = self._files("experiments")
-        file = Path(name) if _is_path(name) else files.get(name)
+        files, file = self._named(name)
         if file is not None:
             if not file.is_file():
                 raise UsageError(f"there is no experiment file {name}")
@@ -122,8 +121,7 @@ class Catalogue:
 
     def suite(self, name: str) -> Suite | None:
         """The suite of that name or path, None where it is an experiment."""
-        files = self._files("experiments")
-        file = Path(name) if _is_path(name) else files.get(name)
+        files, file = self._named(name)
         return read_suite(file, sorted(files)) if file and file.is_file() else None
 
     def published(self, name: str) -> Published:
@@ -149,13 +147,14 @@ class Catalogue:
         own = [each for workload in WORKLOADS.values() for each in workload.questions]
         return sorted((*read, *own), key=lambda each: (each.order, each.name))
 
+    def _named(self, name: str) -> tuple[dict[str, Path], Path | None]:
+        """The files of experiments, and the one of that name or path."""
+        files = self._files("experiments")
+        return files, Path(name) if name.endswith(".toml") or "/" in name else files.get(name)
+
     def _files(self, kind: str) -> dict[str, Path]:
         return {file.stem: file for file in self._glob(kind, "*.toml")}
 
     def _glob(self, kind: str, pattern: str) -> list[Path]:
         """The files, those of the first folder last: a file replaces earlier ones of its name."""
         return [file for root in reversed(self.folders) for file in (root / kind).glob(pattern)]
-
-
-def _is_path(name: str) -> bool:
-    return name.endswith(".toml") or "/" in name

@@ -215,15 +215,13 @@ class Subject:
     def trial(self, point: Point, seed: int = 1) -> tuple[Trial, str]:
         """A trial by the probe, and a line for a shell that repeats it."""
         cell = Cell(self.ready.contender.name, point)
-        cpus, probe_cpus = self.executor.cpus(self.workload.cores(point))
         input = self.input(point)
         request = trials.request(
             self.ready,
             cell,
             self.workload,
             limits=ExperimentLimits(wall_s=_WALL_S),
-            cpus=cpus,
-            probe_cpus=probe_cpus,
+            cpus=self.executor.cpus(self.workload.cores(point)),
             environment=self.environment,
             seed=seed,
             memory_available_bytes=host.memory_available_bytes(),

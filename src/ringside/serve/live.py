@@ -71,9 +71,8 @@ class Live:
         self.watchers = 0
         self.content: Content | None = None
         self.is_over = False
-        # By kind: the newest one, and its number.
-        self._events: dict[str, tuple[int, bytes]] = {}
-        self._version = 0
+        # The newest of each kind; replaced as a whole, so that watchers see that one has come.
+        self._events: dict[str, bytes] = {}
         self._changed = asyncio.Condition()
         self._task: asyncio.Task[None] | None = None
         self._making = asyncio.Lock()
@@ -106,23 +105,23 @@ class Live:
     async def events(self) -> AsyncIterator[bytes]:
         """What one watcher is sent: the newest of each kind, and from then on what changes. A slow watcher
         misses states in between."""
-        sent: dict[str, int] = {}
+        sent: dict[str, bytes] = {}
         self.watchers += 1
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._produce())
         try:
             yield b"retry: 3000\n\n"
             while True:
-                known = self._version
-                for name, (version, data) in list(self._events.items()):
-                    if sent.get(name) != version:
-                        sent[name] = version
+                known = self._events
+                for name, data in known.items():
+                    if sent.get(name) is not data:
+                        sent[name] = data
                         yield data
                 if self.is_over:
                     return
                 try:
                     async with asyncio.timeout(_KEEP_ALIVE_S), self._changed:
-                        while self._version == known and not self.is_over:
+                        while self._events is known and not self.is_over:
                             await self._changed.wait()
                 except TimeoutError:
                     yield b": still here\n\n"
@@ -142,8 +141,7 @@ class Live:
 
     async def _publish(self, name: str, values: dict[str, Any]) -> None:
         text = json.dumps(values, separators=(",", ":"), allow_nan=False)
-        self._version += 1
-        self._events[name] = (self._version, f"event: {name}\ndata: {text}\n\n".encode())
+        self._events = {**self._events, name: f"event: {name}\ndata: {text}\n\n".encode()}
         async with self._changed:
             self._changed.notify_all()
 

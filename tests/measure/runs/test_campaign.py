@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -126,6 +127,18 @@ def test_sessions_are_runs_of_one_suite_with_builds_of_their_own(
     ]
     assert (workplace / "builds").read_text() == "built\n" * 3
     assert resumed_task(suite, store, catalogue).is_empty
+
+
+def test_each_session_has_its_time_when_it_goes_on(
+    catalogue: Catalogue, store: Store, workplace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cut off in the second part of the first session, whose rest takes all of its time."""
+    cut_off = interrupted(Selection("both", sessions=2, seed=1, blocks=1), workplace, 3)
+    rest = resumed_task(cut_off.task.suite_id or "", store, catalogue)
+    assert [[each.experiment for each in rest.unfinished], len(rest.experiments)] == [["second"], 2]
+    monkeypatch.setattr("ringside.measure.runs.campaign.monotonic", count(step=60).__next__)
+    campaign_of(rest, workplace).carry_out(time_limit_s=50)
+    assert [run.experiment for run in store.runs()] == ["first", "second", "first"]
 
 
 # --- runs ---

@@ -50,8 +50,7 @@ def request_for(
     settings: dict[str, Any] = {
         "ready": READY,
         "limits": ExperimentLimits(wall_s=5),
-        "cpus": (0, 1),
-        "probe_cpus": (3,),
+        "cpus": ((0, 1), (3,)),
         "environment": {"PATH": "/bin"},
         "seed": 9,
         "memory_available_bytes": 1000,

@@ -37,6 +37,9 @@ from ringside.workloads import workload as find_workload
 from ringside.workloads.base import Workload
 from ringside.workloads.command import COMMAND
 
+# An experiment, its run if that has begun, and what makes every machine ready for it, by the machines' names.
+Part = tuple[Experiment, Run | None, Callable[[], dict[str, Prepared]]]
+
 
 @dataclass(frozen=True, slots=True)
 class Task:
@@ -198,11 +201,12 @@ class Campaign(ABC):
         suite_id = self.task.suite_id
         # Two processes that resume a suite at the same time would both begin its missing runs.
         with self.store.hold(suite_id) if suite_id else nullcontext():
-            measured_s = 0.0
+            measured_s, sessions = 0.0, [0]
             parts = self.parts()
             names = [(experiment.name, experiment.time_s) for experiment, _, _ in parts]
             for number, (experiment, run, make_ready) in enumerate(parts):
-                if experiment.name == parts[0][0].name:
+                sessions.append(self._sessions(experiment, run))
+                if sessions[-1] != sessions[-2]:
                     measured_s = 0.0  # A session begins.
                 left_s = None if time_limit_s is None else time_limit_s - measured_s
                 if number and left_s is not None and left_s <= 0:
@@ -221,10 +225,9 @@ class Campaign(ABC):
                 if is_over and on_run_end:
                     on_run_end(self.store.run(run.id))
 
-    def parts(self) -> list[tuple[Experiment, Run | None, Callable[[], dict[str, Prepared]]]]:
-        """The experiments of runs that go on, and of those that begin (None), each with the function that
-        makes every machine ready for it, by its name. Runs that go on are made ready at once: one that cannot
-        is refused before anything is measured."""
+    def parts(self) -> list[Part]:
+        """Those of runs that go on, then those of runs that begin. The former are made ready at once: one
+        that cannot is refused before anything is measured."""
         for run in self.task.unfinished:
             self.store.refuse_held(run.id)  # before anything is built
         plans = [(run, check_origin(run, on_cluster=self.is_cluster)) for run in self.task.unfinished]
@@ -235,14 +238,16 @@ class Campaign(ABC):
                 plan.check_machine(kept.points, find_workload(kept.experiment.workload), capacity)
             check_machines(run, facts)
         new = [(each, check(each, self.catalogue, capacity)) for each in self.task.experiments]
-        parts: list[tuple[Experiment, Run | None, Callable[[], dict[str, Prepared]]]] = []
+        parts: list[Part] = []
         for run, kept in plans:
             prepared = as_it_began(run, self.prepare(kept.experiment, kept.points))
             parts.append((kept.experiment, run, partial(dict, prepared)))
         return [*parts, *((each, None, partial(self.prepare_session, each, points)) for each, points in new)]
 
-    def _sessions(self, experiment: Experiment) -> int:
-        return sum(run.experiment == experiment.name for run in self.runs)
+    def _sessions(self, experiment: Experiment, run: Run | None = None) -> int:
+        """How many runs of the experiment have begun, before this one if there is one."""
+        alike = [each.id for each in self.runs if each.experiment == experiment.name]
+        return alike.index(run.id) if run else len(alike)
 
     def prepare_session(self, experiment: Experiment, points: tuple[Point, ...]) -> dict[str, Prepared]:
         """What a run needs. Programs of a further session are built anew, unless that fetches a runtime."""

@@ -60,8 +60,7 @@ def request(
     workload: Workload,
     *,
     limits: ExperimentLimits,
-    cpus: Sequence[int],
-    probe_cpus: Sequence[int],
+    cpus: tuple[tuple[int, ...], tuple[int, ...]],
     environment: Mapping[str, str],
     seed: int,
     memory_available_bytes: int,
@@ -69,9 +68,10 @@ def request(
     reference: bool = False,
     host: str | None = None,
 ) -> protocol.TrialRequest:
-    """The probe's request for one trial of a cell. `input`: the file that the workload has for the point.
-    `reference`: time the fixed computation before. `host`: where a server listens for loads of engines on
-    other machines. Raises UsageError where the workload's evidence does."""
+    """The probe's request for one trial of a cell. `cpus`: the contender's and the probe's. `input`: the file
+    that the workload has for the point. `reference`: time the fixed computation before. `host`: where a
+    server listens for loads of engines on other machines. Raises UsageError where the workload's evidence
+    does."""
     point = cell.point
     arguments = {**{key: str(level) for key, level in point.levels}, **workload.arguments(point)}
     if arguments.get(REPEATS.name) == AUTO:
@@ -99,8 +99,8 @@ def request(
             output_bytes=limits.output_bytes or workload.output_bytes(point),
             processes=limits.processes,
         ),
-        cpus=tuple(cpus),
-        probe_cpus=tuple(probe_cpus),
+        cpus=cpus[0],
+        probe_cpus=cpus[1],
         timeline=workload.timeline_view is not None,
         # A server's evidence is its answers.
         expect=None if service else workload.evidence(point, seed, input),
@@ -287,7 +287,6 @@ class ContenderTrials:
         ready = self.prepared.contenders[cell.contender]
         assert isinstance(ready, Ready)
         workload = self.prepared.workload
-        cpus, probe_cpus = self.executor.cpus(workload.cores(cell.point))
         limits = self.prepared.experiment.limits
         if block == 0:
             # It is not measured: what hangs need not cost its whole limit here, too.
@@ -297,8 +296,7 @@ class ContenderTrials:
             cell,
             workload,
             limits=limits,
-            cpus=cpus,
-            probe_cpus=probe_cpus,
+            cpus=self.executor.cpus(workload.cores(cell.point)),
             environment=environment(self._environment, ready, self.seed, block, position),
             seed=self._seed_of(block),
             memory_available_bytes=self._memory_available_bytes,

@@ -8,8 +8,8 @@ import re
 import subprocess
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from ringside.measure import host
 from ringside.measure.toolchain.builds import Toolchain
@@ -28,8 +28,7 @@ _SOURCE = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Package:
+class Package(NamedTuple):
     """What `apt-get install` is told; `release`: with `-t`, empty where apt's own choice will do."""
 
     name: str
