@@ -14,7 +14,9 @@ from ringside.analysis.distributions import PercentileCurve, WarmUp, load_totals
 from ringside.model.design import Cell, Point
 from ringside.model.results import Obstacle, Outcome, Trial, Verdict
 from ringside.probe.protocol import LatencySummary, LoadMessage
+from ringside.render.text.answers import answer_text
 from ringside.render.text.cells import figure
+from ringside.render.text.tables import first_table
 from ringside.stats.samples import ValueCounts, describe
 from ringside.stats.series import SeriesKind
 from ringside.workloads.base import Distribution
@@ -162,6 +164,13 @@ def test_high_percentiles_need_requests(few: int, many: int, slower: float, verd
     else:
         assert figures[analyses.HOP.name].estimate == pytest.approx(1e6 * math.exp(0.5 * 2.326), rel=0.15)
         assert (comparison.ratio.low or 0) <= slower <= (comparison.ratio.high or 0)
+
+
+def test_why_a_percentile_has_no_figure() -> None:
+    trials = [requests(block, name, 100) for block in range(1, 8) for name in "AB"]
+    made = analyses.analyse(analyses.planned(["A", "B"], [ONE_CLIENT]), trials, HighPercentile())
+    assert answer_text(made).endswith(": fewer than ten requests lie beyond it.")
+    assert "fewer than ten" in first_table(made, ONE_CLIENT).rows[0][-1].text
 
 
 def test_a_ratio_of_percentiles_that_ends_at_1_is_inside_the_margin() -> None:

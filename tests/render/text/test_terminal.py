@@ -12,7 +12,7 @@ from rich.console import Console
 from ringside.analysis.run import RunAnalysis
 from ringside.render.text import terminal
 from ringside.render.text.answers import answer_text
-from ringside.render.text.cells import TableCell, TableData
+from ringside.render.text.cells import TableCell, TableData, plain_table
 from ringside.render.text.terminal import band_counts, band_edges, band_label, bar, shade
 from ringside.render.text.words import heading, machine
 from tests.support.analyses import CPU, HOP, HOSTILE, MEMORY, Exact, analysis, point, scaled
@@ -52,6 +52,20 @@ def test_tables_fit_the_screen(points: int, width: int) -> None:
     text = printed(run_at(points), width)
     assert max(len(line) for line in text.splitlines()) <= width
     assert "stackless-pypy" in text
+
+
+WORDS = st.text("abc", min_size=1, max_size=20)
+
+
+@given(
+    st.lists(st.lists(st.lists(WORDS, min_size=1, max_size=7), min_size=4, max_size=4), min_size=1),
+    st.integers(60, 140),
+)
+def test_no_word_is_broken(rows: list[list[list[str]]], width: int) -> None:
+    out = io.StringIO()
+    table = plain_table("", "abcd", [map(" ".join, row) for row in rows])
+    terminal.render(table, Console(file=out, width=width))
+    assert {word for row in rows for words in row for word in words} <= {*out.getvalue().split()}
 
 
 def test_a_narrow_screen_drops_columns_and_then_shows_lists() -> None:

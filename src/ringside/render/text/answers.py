@@ -14,6 +14,7 @@ from ringside.model.results import Comparison, Obstacle, Verdict
 from ringside.render.text.words import (
     KINDS,
     MAX_NAMED,
+    NO_FIGURE,
     OBSTACLES,
     OVERSTATED,
     Sentence,
@@ -42,7 +43,9 @@ def point_answer(analysis: RunAnalysis, standing: Standing, at: str = "") -> lis
     if not analysis.trial_count and not analysis.is_over:
         return [Sentence("No trial of this run has ended yet")]
     if standing.first_place is FirstPlace.NOTHING:
-        why = ": no trial measures it here" * analysis.is_complete
+        here = [analysis.cell(name, standing.point) for name in analysis.names]
+        few = any(cell.values(analysis.headline.name) for cell in here)
+        why = f": {NO_FIGURE[few]}" if few or analysis.is_complete else ""
         return [Sentence(f"No program has a figure{at} ({analysis.headline.noun}){why}", "failed")]
     texts = [_distances(analysis, standing)]
     if analysis.is_over:

@@ -15,7 +15,7 @@ from ringside.model.design import Cell, Metric, Point
 from ringside.model.results import Interval, Outcome
 from ringside.render.text import cells, contenders
 from ringside.render.text.cells import Row, TableCell, TableData, table
-from ringside.render.text.words import OUTLOOKS, counted, where
+from ringside.render.text.words import NO_FIGURE, OUTLOOKS, counted, where
 from ringside.text import one_line
 from ringside.workloads.process import FIRST_ANSWER, STEADY_AFTER
 
@@ -69,8 +69,8 @@ def first_table(analysis: RunAnalysis, point: Point | None) -> TableData:
         is_least = not ranking.cold.isdisjoint((name, baseline))
         against = cells.distance(comparison, headline, margin, is_least=is_least)
         if not (has_figure := headline.name in cell.metrics):
-            reason = cell.reason.removeprefix(f"{whole.text}: ") or "no trial reported it"
-            against = cells.text(one_line(reason))
+            why = NO_FIGURE[bool(cell.values(headline.name))]
+            against = cells.text(one_line(cell.reason.removeprefix(f"{whole.text}: ") or why))
         elif name == baseline:
             against = TableCell("baseline", "text")
         elif name in ranking.failing:

@@ -7,6 +7,7 @@ import sys
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
+from operator import itemgetter
 
 from rich.box import SIMPLE_HEAD, Box
 from rich.cells import cell_len
@@ -249,9 +250,19 @@ def _several_grids(
 
 
 def _fits(grid: Table, console: Console) -> bool:
+    """Whether the screen has room for the table; its columns share what they do not need."""
     # What it needs at least is measured without the screen's limit, which would cap the answer.
     options = console.options.update(max_width=10_000)
-    return console.measure(grid, options=options).minimum <= console.width
+    spare = console.width - console.measure(grid, options=options).minimum
+    if spare < 0:
+        return False
+    # Rich would take room from columns that have none to spare, and cut their words.
+    wanted = [((column.max_width or 0) - (column.min_width or 0), column) for column in grid.columns]
+    for number, (most, column) in enumerate(sorted(wanted, key=itemgetter(0))):
+        more = min(most, spare // (len(wanted) - number))
+        column.width = (column.min_width or 0) + more
+        spare -= more
+    return True
 
 
 def _grid(table: TableData, kept: Sequence[int], barred: Collection[int], box: Box | None) -> Table:
@@ -263,7 +274,7 @@ def _grid(table: TableData, kept: Sequence[int], barred: Collection[int], box: B
         is_whole = is_number or index == 0
         title = one_line(table.columns[index])
         texts = [title, *(one_line(row[index].text) for row in table.rows)]
-        # Rich would cut what may not wrap, and break words, before it reported that it needs more room.
+        # What may not wrap, and words, are not broken.
         parts = [
             part for text in texts for part in ([text] if is_whole or len(text) <= _WHOLE else text.split())
         ]
@@ -273,9 +284,10 @@ def _grid(table: TableData, kept: Sequence[int], barred: Collection[int], box: B
             no_wrap=is_whole,
             overflow="fold",
             min_width=max(map(cell_len, parts), default=0),
+            max_width=max(map(cell_len, texts)),
         )
         if index in barred:
-            grid.add_column("", no_wrap=True, min_width=_BAR_CELLS)
+            grid.add_column("", no_wrap=True, min_width=_BAR_CELLS, max_width=_BAR_CELLS)
     for row in table.rows:
         texts_of_row = []
         for cell, index in ((row[index], index) for index in kept):

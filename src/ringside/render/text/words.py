@@ -29,6 +29,8 @@ NOISE: dict[str, str] = _TEXTS["noise"]
 OBSTACLES: dict[str, str] = {
     name: text.format(share=units.percent(MAX_FAILED_SHARE)) for name, text in _TEXTS["obstacles"].items()
 }
+# Why a metric has no figure though no trial failed; by whether trials have values.
+NO_FIGURE = {False: "no trial reported it", True: "fewer than ten requests lie beyond it"}
 TOO_CLOSE, NO_VERDICT = "too close to call", "no verdict possible"
 # The kinds of table cells, and of sentences, with a verdict.
 KINDS = {Verdict.FASTER: "faster", Verdict.SLOWER: "slower", Verdict.EQUIVALENT: "even"}
