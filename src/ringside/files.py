@@ -120,7 +120,9 @@ def pieces(path: Path) -> Iterator[bytes]:
     """The content of a file, or of a pipe, piece by piece. Raises OSError, also where nobody writes into the
     pipe for ten seconds."""
     is_pipe = path.is_fifo()
-    with open(path, "rb", buffering=0, opener=_open_now if is_pipe else None) as file:
+    # Whoever opens a pipe would wait for a writer.
+    at_once = os.O_NONBLOCK if is_pipe else 0
+    with open(path, "rb", buffering=0, opener=lambda name, flags: os.open(name, flags | at_once)) as file:
         poll = select.poll()
         poll.register(file, select.POLLIN)
         while True:
@@ -129,11 +131,6 @@ def pieces(path: Path) -> Iterator[bytes]:
             if not (piece := file.read(_PIECE_BYTES)):
                 return
             yield piece
-
-
-def _open_now(path: str, flags: int) -> int:
-    """Whoever opens a pipe would wait for a writer."""
-    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def read_at_most(path: Path, most_bytes: int) -> bytes:

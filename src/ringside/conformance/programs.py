@@ -28,7 +28,9 @@ RuleTests = Sequence[Callable[[Subject], None]]
 def check_program(subject: Subject, own: RuleTests = ()) -> None:
     """Add findings for each rule that a program of this workload breaks. If it does not work at all, nothing
     else is checked."""
-    if not _begins(subject):
+    works, holds, unknown = side_by_side(subject, (_works, _holds, _unknown_keys))
+    subject.findings += works or holds or unknown
+    if works or holds:
         return
     checks = subject.workload.checks
     bad = [*checks.bad]
@@ -42,13 +44,6 @@ def check_program(subject: Subject, own: RuleTests = ()) -> None:
     if len(subject.findings) == before:
         for check in (_repeats, _grows, *own):
             check(subject)
-
-
-def _begins(subject: Subject) -> bool:
-    """What must be right before anything else is checked; unknown keys besides."""
-    works, holds, unknown = side_by_side(subject, (_works, _holds, _unknown_keys))
-    subject.findings += works or holds or unknown
-    return not works and not holds
 
 
 def _point(subject: Subject, **levels: Level) -> Point:
