@@ -245,7 +245,11 @@ class MachineLock(FileLock):
 
     def is_of_ancestor(self) -> bool:
         """Whether a process that waits for this one's end has the lock: waiting would deadlock."""
-        return any(map(self._is_of, _ancestors()))
+        pid = os.getppid()
+        while pid and not self._is_of(pid):
+            # Its state, its parent.
+            pid = int(next(iter(kernel.fields_of(pid)[1:]), 0))
+        return pid > 0
 
     def _is_of(self, pid: int) -> bool:
         try:
@@ -259,14 +263,6 @@ class MachineLock(FileLock):
         except OSError:
             pass
         return False
-
-
-def _ancestors() -> Iterator[int]:
-    pid = os.getppid()
-    while pid:
-        yield pid
-        # Its state, its parent.
-        pid = int(next(iter(kernel.fields_of(pid)[1:]), 0))
 
 
 @contextmanager

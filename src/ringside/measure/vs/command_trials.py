@@ -160,7 +160,6 @@ class CommandTrials(TrialMaker):
             for point in self.points
             for command in self.commands
         }
-        self._cells = list(self._argv)
         self._referenced = -_REFERENCE_S
         self._set_up: list[Cell] = []
         self._failed: dict[Cell, Trial | None] = {}  # Each with its trial where that is not in the run yet.
@@ -168,7 +167,7 @@ class CommandTrials(TrialMaker):
 
     def warm_up(self, notify: Notify) -> None:
         """Set up each command, and execute it as often as the options say. Raises CommandFailedError."""
-        for cell in self._cells:
+        for cell in self._argv:
             notify("warm-up", cell)
             self._set_up.append(cell)
             self._warm_up(cell)
@@ -215,7 +214,7 @@ class CommandTrials(TrialMaker):
 
     def _check_rest(self, last: Trial | None = None) -> None:
         """Raise CommandFailedError where what has not failed is too little for a comparison."""
-        if len(self._cells) - len(self._failed) >= min(2, len(self._cells)):
+        if len(self._argv) - len(self._failed) >= min(2, len(self._argv)):
             return
         trial = last or next(filter(None, self._failed.values()))
         line = one_line(self._commands[trial.cell.contender].line(trial.cell.point), 80)
