@@ -11,7 +11,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page, expect
 
 from tests.support.browsers import PATIENCE_MS, watched
-from tests.support.command_line import RINGSIDE, ringside
+from tests.support.command_line import RINGSIDE, in_process
 
 expect.set_options(timeout=PATIENCE_MS)
 
@@ -48,7 +48,7 @@ def test_a_browser_follows_a_real_run_to_its_report(
         (gate / "next").rename(gate / "allowed")
 
     allow(4)
-    ringside("new", "contender", "waits", "--language", "python")
+    in_process("new", "contender", "waits", "--language", "python")
     program = workplace / "waits" / "ring.py"
     program.write_text(GATE.format(gate=str(gate)) + program.read_text())
     words = "run showdown-ring --with ./waits --only python-threads,waits --set nodes=20 --set messages=20"
