@@ -19,7 +19,7 @@ from ringside.model.results import REPEATABLE, Outcome, Run, Trial
 from ringside.store import Store
 from ringside.store.plans import Selection
 from tests.support import stored_trials
-from tests.support.fake_cluster import Driver, MakeSession, pretend
+from tests.support.fake_cluster import Driver, MakeSession, node, pretend
 from tests.support.fake_cluster import session as session  # a fixture
 from tests.support.fake_contenders import Add, edit, manifest_of
 from tests.support.postgresql import Server
@@ -254,6 +254,24 @@ def test_a_run_without_a_machine_left_ends_with_a_line_and_is_resumed(
     assert resume(Driver(session("beta"), store)).ended_at
     assert_whole(store)
     assert {trial.machine for trial in counted(store)} == {"alpha", "beta"}
+
+
+def test_a_machine_that_is_lost_after_the_last_trial_costs_nothing(
+    store: Store, session: MakeSession, add_experiment: Add, add_suite: Add
+) -> None:
+    """The next part of the suite has another one."""
+    add_experiment("again", *NAMES, blocks=BLOCKS)
+    add_suite("both", "pair", "again")
+    nodes = session("alpha")
+
+    def replace() -> None:
+        nodes.gone.add("alpha")
+        nodes.there.append(node("beta"))
+
+    driver = at_trial(Driver(nodes, store), 2 * BLOCKS, replace)
+    driver.carry_out(new_task(Selection("both", until="end"), Catalogue()))
+    ended = [(run.experiment, [*run.host["machines"]], bool(run.ended_at)) for run in store.runs()]
+    assert ended == [("pair", ["alpha"], True), ("again", ["beta"], True)]
 
 
 def test_ctrl_c_keeps_what_is_there(store: Store, session: MakeSession) -> None:

@@ -13,6 +13,7 @@ from ringside.catalogue.decode import unknown
 from ringside.catalogue.loader import Catalogue, own_folder
 from ringside.errors import UsageError
 from ringside.model.catalogue import Contender
+from ringside.workloads import WORKLOADS
 
 # Other names that people use.
 ALIASES = {
@@ -83,6 +84,9 @@ def write(folder: Path, files: dict[PurePosixPath, str]) -> None:
 
 
 def _origin(contenders: Sequence[Contender], language: str, workloads: Sequence[str]) -> Contender:
+    for name in workloads:
+        if name not in WORKLOADS:
+            raise unknown("workload", name, WORKLOADS)
     for contender in contenders:
         if contender.workloads.keys() >= set(workloads):
             return contender

@@ -299,6 +299,8 @@ class ClusterCampaign(Campaign):
 
     def prepare(self, experiment: Experiment, points: tuple[Point, ...]) -> dict[str, Prepared]:
         """Build on all machines at once. Contenders are as here, not as there."""
+        if not self.machines.by_name:
+            self.machines.engage()
         here = contenders_of(experiment, self.catalogue)
         for name in here:
             self.notify("prepare", name)
@@ -322,7 +324,9 @@ class ClusterCampaign(Campaign):
         what = (run, rule, self.store, self.notify)
         loop = ClusterLoop(*what, prepared=prepared, machines=self.machines, join=self._engage)
         is_over = loop.conduct()
-        self.machines.ask(lambda worker: worker.end.remote())
+        # The loss of the last machine loses no trial any more.
+        with suppress(ClusterError):
+            self.machines.ask(lambda worker: worker.end.remote())
         return is_over
 
     def _engage(self, run: Run, prepared: dict[str, Prepared]) -> Run:

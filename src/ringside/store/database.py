@@ -286,7 +286,7 @@ class Store(Database):
             if lock := self._lock(run_id):
                 with self.transaction():
                     if not self._acquire(lock):
-                        raise _busy(run_id)
+                        raise UsageError(f"run {run_id} is in progress in another process: wait for its end")
                     self._held[run_id] = lock
             yield
         finally:
@@ -317,11 +317,6 @@ class Store(Database):
             raise StoreError(
                 f"the lock {getattr(lock, 'path', '')} cannot be made: {error.strerror}"
             ) from error
-
-    def refuse_held(self, run_id: str) -> None:
-        """Raise UsageError where another process is adding to the run; `hold` does so as well."""
-        if self.is_held(run_id):
-            raise _busy(run_id)
 
     def is_held(self, run_id: str) -> bool:
         """Whether another process of this machine is adding to the run. Writes nothing: the lock is not made,
@@ -405,7 +400,3 @@ def _members(summaries: Sequence[RunSummary], id: str) -> list[str]:
 def text_hash(text: str) -> str:
     """The hash under which a source text is kept."""
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _busy(run_id: str) -> UsageError:
-    return UsageError(f"run {run_id} is in progress in another process: wait for its end")

@@ -229,7 +229,8 @@ class Campaign(ABC):
         """Those of runs that go on, then those of runs that begin. The former are made ready at once: one
         that cannot is refused before anything is measured."""
         for run in self.task.unfinished:
-            self.store.refuse_held(run.id)  # before anything is built
+            with self.store.hold(run.id):
+                pass  # One that another process has is refused before anything is built.
         plans = [(run, check_origin(run, on_cluster=self.is_cluster)) for run in self.task.unfinished]
         capacity, facts = self.capacity(), self.facts() if plans else {}
         for run, kept in plans:
