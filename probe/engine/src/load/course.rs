@@ -2,14 +2,17 @@
 
 use super::histogram::Histogram;
 use super::plan::{Pacing, Plan};
+use super::record::{add, add_each, merged};
 use serde::{Deserialize, Serialize};
 use wire::units::nanoseconds;
 
+merged! {
 /// Of a slot: how many requests were due, and the latencies of those that were answered as expected.
 #[derive(Serialize, Deserialize)]
 pub struct TimeSlot {
-    pub due: u64,
-    pub latency: Histogram,
+    due: u64, add;
+    latency: Histogram, Histogram::merge;
+}
 }
 
 impl Default for TimeSlot {
@@ -64,12 +67,7 @@ impl Timeline {
         if self.ends_ns.is_empty() {
             self.ends_ns.clone_from(&other.ends_ns);
         }
-        let count = self.slots.len().max(other.slots.len());
-        self.slots.resize_with(count, TimeSlot::default);
-        for (own, others) in self.slots.iter_mut().zip(&other.slots) {
-            own.due += others.due;
-            own.latency.merge(&others.latency);
-        }
+        add_each(&mut self.slots, &other.slots, TimeSlot::merge);
     }
 
     #[inline]

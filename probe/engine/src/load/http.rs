@@ -156,10 +156,7 @@ impl ResponseParser {
         let is_other = !matches!(first, Some(b'H' | b'\r' | b'\n') | None);
         if self.held.is_empty() && !is_other {
             if let Ok(Some((parsed, used))) = parse(bytes) {
-                if used > self.max_head_bytes as usize {
-                    return Err(ErrorKind::TooLarge);
-                }
-                self.accept(parsed)?;
+                self.accept(parsed, used)?;
                 return Ok(Some(used));
             }
         }
@@ -181,11 +178,8 @@ impl ResponseParser {
             }
             let head = parse(&self.held[..end])?;
             let (parsed, used) = head.ok_or(ErrorKind::Protocol)?;
-            if used > self.max_head_bytes as usize {
-                return Err(ErrorKind::TooLarge);
-            }
             self.drop_head();
-            self.accept(parsed)?;
+            self.accept(parsed, used)?;
             return Ok(Some(used - before));
         }
         match self.held.len() > self.max_head_bytes as usize {
@@ -199,7 +193,11 @@ impl ResponseParser {
         (self.line_start, self.has_line) = (0, false);
     }
 
-    fn accept(&mut self, head: Head) -> Result<(), ErrorKind> {
+    /// A head of this length has come.
+    fn accept(&mut self, head: Head, bytes: usize) -> Result<(), ErrorKind> {
+        if bytes > self.max_head_bytes as usize {
+            return Err(ErrorKind::TooLarge);
+        }
         if head.status == 101 {
             return Err(ErrorKind::Protocol);
         }

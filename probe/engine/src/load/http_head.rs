@@ -30,7 +30,6 @@ pub fn parse(bytes: &[u8]) -> Result<Option<(Head, usize)>, ErrorKind> {
         &mut fields,
     );
     let used = match parsed {
-        Ok(httparse::Status::Complete(used)) if used > MAX_HEAD_BYTES => return Err(ErrorKind::TooLarge),
         Ok(httparse::Status::Complete(used)) => used,
         Ok(httparse::Status::Partial) => return Ok(None),
         Err(httparse::Error::TooManyHeaders) => return Err(ErrorKind::TooLarge),

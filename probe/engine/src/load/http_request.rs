@@ -173,14 +173,10 @@ impl RequestPlan {
 
     /// The request in its parts. The error: the plan is invalid.
     pub fn template(&self, templates: Option<&TemplatePlan>) -> Result<MessageTemplate, String> {
-        let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-        if self.method.is_empty() || !self.method.bytes().all(token) {
-            return Err(format!("load: request: {:?} is not a method", self.method));
-        }
         if self.targets.len() > MAX_TARGETS {
             return Err(format!("load: request: targets: at most {MAX_TARGETS}"));
         }
-        let headers = self.header_lines(templates, token)?;
+        let headers = self.header_lines(templates)?;
         let mut heads = Vec::new();
         for target in self.targets() {
             let pieces = pieces(templates, "the target", target, &["id", "n"])?;
@@ -204,28 +200,14 @@ impl RequestPlan {
         Ok(MessageTemplate { heads, body: Some(body), rows: TemplatePlan::rows(templates)? })
     }
 
-    fn header_lines(
-        &self,
-        templates: Option<&TemplatePlan>,
-        token: impl Fn(u8) -> bool,
-    ) -> Result<Pieces, String> {
+    /// Ringside has checked what the user named.
+    fn header_lines(&self, templates: Option<&TemplatePlan>) -> Result<Pieces, String> {
         let mut lines = Pieces::default();
         for (name, value) in &self.headers {
-            if name.is_empty() || !name.bytes().all(&token) {
-                return Err(format!("load: request: {name:?} is not the name of a header"));
-            }
             let what = format!("the value of {name}");
             let value = pieces(templates, &what, value, &["n"])?;
-            if value.texts().flatten().any(|byte| b"\r\n\0".contains(byte)) {
-                return Err(format!("load: request: the value of {name} cannot be sent"));
-            }
             if let Some(templates) = templates {
                 templates.check_values(&what, &value, &['\r', '\n', '\0'])?;
-            }
-            for own in ["content-length", "transfer-encoding", "connection"] {
-                if name.eq_ignore_ascii_case(own) {
-                    return Err(format!("load: request: {name} is set by the engine"));
-                }
             }
             lines.push_text(name.as_bytes());
             lines.push_text(b": ");

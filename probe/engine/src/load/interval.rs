@@ -1,16 +1,19 @@
 //! The counts of the live view.
 
 use super::histogram::Histogram;
+use super::record::{add, merged};
 
+merged! {
 /// What happened in an interval. Its times have two digits, so that it is small enough to be copied.
 pub struct Interval {
-    pub requests: u64,
-    pub errors: u64,
-    pub intended: u64,
+    requests: u64, add;
+    errors: u64, add;
+    intended: u64, add;
     /// Connections that are open now, and requests in flight.
-    pub open: u64,
-    pub in_flight: u64,
-    pub times: Histogram,
+    open: u64, add;
+    in_flight: u64, add;
+    times: Histogram, Histogram::merge;
+}
 }
 
 impl Default for Interval {
@@ -24,16 +27,6 @@ impl Interval {
     pub fn take(&mut self) -> Interval {
         let (open, in_flight) = (self.open, self.in_flight);
         std::mem::replace(self, Interval { open, in_flight, ..Interval::default() })
-    }
-
-    /// Adds another interval, of this shard or of another one.
-    pub fn merge(&mut self, other: &Interval) {
-        self.requests += other.requests;
-        self.errors += other.errors;
-        self.intended += other.intended;
-        self.open += other.open;
-        self.in_flight += other.in_flight;
-        self.times.merge(&other.times);
     }
 }
 

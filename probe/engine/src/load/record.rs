@@ -12,16 +12,7 @@ use std::ops::AddAssign;
 /// A server that keeps up has at most this many times its average number of requests in flight when the load ends.
 const MAX_GROWTH: f64 = 1.25;
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SecondStats {
-    pub requests: u64,
-    pub errors: u64,
-    pub max_ns: u64,
-    /// The most connections open at a sweep.
-    pub open: u64,
-}
-
-/// Declares what shards count, and how the counts of another shard are added to each field.
+/// Declares what is counted, and how the counts of another shard, or of another time, are added to each field.
 macro_rules! merged {
     ($(#[$meta:meta])* pub struct $name:ident {
         $($(#[$field_meta:meta])* $field:ident: $type:ty, $add:path;)*
@@ -32,7 +23,7 @@ macro_rules! merged {
         }
 
         impl $name {
-            /// Adds what another shard counted.
+            /// Adds what was counted elsewhere.
             pub fn merge(&mut self, other: &$name) {
                 $($add(&mut self.$field, &other.$field);)*
             }
@@ -40,7 +31,9 @@ macro_rules! merged {
     };
 }
 
-fn add<T: Copy + AddAssign>(own: &mut T, other: &T) {
+pub(super) use merged;
+
+pub fn add<T: Copy + AddAssign>(own: &mut T, other: &T) {
     *own += *other;
 }
 
@@ -54,19 +47,18 @@ fn first(own: &mut String, other: &String) {
     }
 }
 
-fn add_targets(own: &mut Vec<Replies>, other: &Vec<Replies>) {
-    own.resize_with(own.len().max(other.len()), Replies::default);
-    own.iter_mut().zip(other).for_each(|(own, other)| own.merge(other));
+/// Adds each of these to the own of its place.
+pub fn add_each<T: Default>(own: &mut Vec<T>, others: &[T], add: impl Fn(&mut T, &T)) {
+    own.resize_with(own.len().max(others.len()), T::default);
+    own.iter_mut().zip(others).for_each(|(own, other)| add(own, other));
 }
 
-fn add_seconds(own: &mut Vec<SecondStats>, other: &Vec<SecondStats>) {
-    own.resize(own.len().max(other.len()), SecondStats::default());
-    for (own, other) in own.iter_mut().zip(other) {
-        own.requests += other.requests;
-        own.errors += other.errors;
-        own.max_ns = own.max_ns.max(other.max_ns);
-        own.open += other.open;
-    }
+fn add_targets(own: &mut Vec<Replies>, other: &[Replies]) {
+    add_each(own, other, Replies::merge);
+}
+
+fn add_seconds(own: &mut Vec<SecondStats>, other: &[SecondStats]) {
+    add_each(own, other, SecondStats::merge);
 }
 
 fn append(own: &mut Vec<(u64, u64)>, other: &[(u64, u64)]) {
@@ -75,6 +67,17 @@ fn append(own: &mut Vec<(u64, u64)>, other: &[(u64, u64)]) {
 
 fn unite(own: &mut BTreeSet<(u64, u64)>, other: &BTreeSet<(u64, u64)>) {
     own.extend(other);
+}
+
+merged! {
+#[derive(Clone, Default, Serialize, Deserialize)]
+pub struct SecondStats {
+    requests: u64, add;
+    errors: u64, add;
+    max_ns: u64, max;
+    /// The most connections open at a sweep.
+    open: u64, add;
+}
 }
 
 merged! {
@@ -187,7 +190,7 @@ impl Record {
     pub fn second(&mut self, at_ns: u64) -> &mut SecondStats {
         let second = (at_ns / 1_000_000_000) as usize;
         if second >= self.series.len() {
-            self.series.resize(second + 1, SecondStats::default());
+            self.series.resize_with(second + 1, SecondStats::default);
         }
         &mut self.series[second]
     }

@@ -2,8 +2,9 @@
 
 use super::engine::{Outcome, SLACK_NS};
 use super::error::ErrorKind;
+use super::histogram::Histogram;
 use super::plan::{Pacing, Plan, Protocol};
-use super::record::Record;
+use super::record::{Record, Replies};
 use serde::Serialize;
 use wire::units::nanoseconds;
 
@@ -32,206 +33,187 @@ const STALL_FACTOR: u64 = 20;
 /// Behind its schedule by more than this, the engine did not get its CPU.
 const LAG_NS: u64 = 20_000_000;
 const LITTLE_SWEEPS: u64 = 20;
+/// With fewer replies neither a stall nor a sum says anything.
+const MIN_REPLIES: u64 = 1000;
+/// Some of the ports that one source address has for one target.
+const PORTS: u64 = 20_000;
 
 pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
     let record = &outcome.record;
-    let replies = &record.replies;
-    let seconds = outcome.seconds();
-    let mut warnings = Vec::new();
-    let mut warn = |code, text: String, remedy| warnings.push(Warning { code, text, remedy });
-    let share = outcome.busy_share();
-    if share > BUSY_SHARE {
-        warn(
-            GENERATOR_BOUND,
-            format!(
-                "a thread of the engine was busy for {:.0} % of the time: the engine may limit the figures",
-                share * 100.0
-            ),
-            "give it more --threads, or CPUs of its own",
-        );
-    }
-    let open_loop = plan.open_loop();
-    let (error, latency) = (&record.schedule_error, &record.replies.latency);
-    // The plan asked for the delays of the slack, so they are not the engine's.
+    let Replies { latency, service, errors, unfinished, .. } = &record.replies;
+    let (seconds, share) = (outcome.seconds(), outcome.busy_share());
+    let (open_loop, streams) = (plan.open_loop(), plan.protocol == Protocol::Stream);
+    let error = &record.schedule_error;
+    // What the slack makes of the schedule was asked for, and is not the engine's delay.
     let slack_ns = match open_loop {
         true => plan.slack_s.map_or(SLACK_NS, nanoseconds),
         false => 0,
     };
     let of_slack = (slack_ns as f64).min(error.mean()) / latency.mean().max(1.0);
     let late_share = error.mean() / latency.mean().max(1.0) - of_slack;
-    if open_loop && share <= BUSY_SHARE && late_share > LATE_SHARE {
-        warn(
-            GENERATOR_BOUND,
-            format!("the engine's own delay is {:.0} % of the mean latency", late_share.min(1.0) * 100.0),
-            "give it CPUs of its own, or a lower rate",
-        );
-    }
-    let streams = plan.protocol == Protocol::Stream;
-    let is_late = error.mean() > RAMP_GRAIN_NS.max(LATE_SHARE * record.lateness.mean());
-    if streams && share <= BUSY_SHARE && is_late {
-        warn(
-            GENERATOR_BOUND,
-            format!(
-                "the engine was {:.1} ms behind its schedule on average, and messages came {:.1} ms late",
-                error.mean() / 1e6,
-                record.lateness.mean() / 1e6
-            ),
-            "give it CPUs of its own, or a slower --ramp",
-        );
-    }
-    if of_slack > LATE_SHARE {
-        warn(
-            "slack",
-            format!(
-                "waiting to be sent with others is {:.0} % of the mean latency",
-                of_slack.min(1.0) * 100.0
-            ),
-            "use a shorter --slack, or --slack 0",
-        );
-    }
-    if open_loop && record.intended > 0 {
-        // An answer that was not as expected came all the same: `errors` says so.
-        let wrong = replies.errors.of(ErrorKind::Status) + replies.errors.of(ErrorKind::Content);
-        let answered = record.answered(open_loop) + wrong as f64;
-        let kept = answered / record.intended as f64;
-        if kept < RATE_KEPT {
-            warn(
-                "rate-not-kept",
-                format!("{:.1} % of the intended requests were answered in time", kept * 100.0),
-                "use a lower rate, or more connections where queue times are long",
-            );
-        }
-    }
-    let largest_lag_ns = record.schedule_error.max();
-    if (open_loop || streams) && largest_lag_ns > LAG_NS + slack_ns {
-        let effect = match streams {
-            true => "streams were opened later by that, or unstamped messages seem to be",
-            false => "latencies include that",
-        };
-        warn(
-            "lag",
-            format!(
-                "the engine itself was up to {:.0} ms behind its schedule: {effect}",
-                largest_lag_ns as f64 / 1e6
-            ),
-            "give it CPUs of its own on a machine that does not stall, or compare --vs another server",
-        );
-    }
-    if let Pacing::Constant { rate_per_s, burst } = plan.pacing {
-        let due = outcome.per_s(record.intended as f64);
-        let rate_per_s = plan.own_rate(rate_per_s);
-        let is_uneven = (due - rate_per_s).abs() > UNEVEN_SHARE * rate_per_s;
-        if burst > 1 && is_uneven && !outcome.interrupted {
-            warn(
-                "uneven-bursts",
-                format!(
-                    "{} requests were due in {seconds:.2} s, in bursts of {burst} that are {:.2} s apart: that is not the rate of {rate_per_s} per second",
-                    record.intended,
-                    burst as f64 / rate_per_s
-                ),
-                "use a duration of many bursts, or smaller bursts",
-            );
-        }
-    }
-    let service = &record.replies.service;
-    // Requests whose clients hang up are in flight, and have no service time.
-    let all_served = !streams && plan.patience_s.is_none();
-    if record.sweeps >= LITTLE_SWEEPS && all_served && service.len() > 1000 {
-        let expected = service.mean() * service.len() as f64 / outcome.duration_ns as f64;
-        let measured = record.concurrency();
-        if (measured - expected).abs() > 0.2 * expected.max(measured) + 1.0 {
-            warn(
-                "little",
-                format!("{measured:.1} requests were in flight on average, but rate and service time make {expected:.1}"),
-                "some replies are missing from the figures: check the errors",
-            );
-        }
-    }
-    if !open_loop && !streams && service.len() > 1000 {
-        let (max, median) = (service.max(), service.quantile(0.5));
-        if max > STALL_NS && max > median * STALL_FACTOR {
-            warn(
-                "closed-loop-stalls",
-                format!("a reply took {:.0} ms: a closed loop hides such stalls, since it sends nothing meanwhile", max as f64 / 1e6),
-                "measure latency with --rate",
-            );
-        }
-    }
-    if seconds < 1.0 {
-        warn(
-            "short-run",
-            format!("the load lasted {seconds:.2} s"),
-            "use a longer --duration or more --requests; of a load in blocks, fewer --blocks",
-        );
-    }
-    let errors = replies.errors.total();
-    if errors > 0 {
-        warn(
-            "errors",
-            format!("errors: {errors}{}", left_out(record)),
-            "check their kinds before the figures",
-        );
-    }
-    if record.replies.unfinished > 0 {
-        let unsent = match record.unsent {
-            0 => String::new(),
-            unsent => format!("; {unsent} of them were never sent"),
-        };
-        warn(
-            "unfinished",
-            format!(
-                "{} of the intended requests had no answer at the end{unsent}{}",
-                record.replies.unfinished,
-                match open_loop {
-                    true => "",
-                    false => "; a closed loop's latencies leave them out",
-                }
-            ),
-            "percentiles are lower bounds: use a lower rate or a longer run",
-        );
-    }
-    if record.stream_waits > 0 {
-        warn(
-            "stream-limit",
-            format!(
-                "the server allows {} streams of HTTP/2 on a connection: {} requests waited for one; see `queue` for how long",
-                record.layers.stream_limit, record.stream_waits
-            ),
-            "use fewer --streams, more --connections, or raise the server's limit",
-        );
-    }
-    if let Some(http2) = plan.http2.filter(|_| record.layers.window_waits > 0) {
-        warn(
-            "window",
-            format!(
-                "the server filled the window of HTTP/2, {} bytes, in {} replies, and waited for more: the figures are also the engine's",
-                http2.window_bytes, record.layers.window_waits
-            ),
-            "use a larger --window",
-        );
-    }
+    let are_late = error.mean() > RAMP_GRAIN_NS.max(LATE_SHARE * record.lateness.mean());
+    // An answer that was not as expected came all the same: `errors` says so.
+    let wrong = errors.of(ErrorKind::Status) + errors.of(ErrorKind::Content);
+    let kept = (record.answered(open_loop) + wrong as f64) / record.intended as f64;
+    let effect = match streams {
+        true => "streams were opened later by that, or unstamped messages seem to be",
+        false => "latencies include that",
+    };
+    let unsent = match record.unsent {
+        0 => String::new(),
+        unsent => format!("; {unsent} of them were never sent"),
+    };
+    let left_out_here = if open_loop { "" } else { "; a closed loop's latencies leave them out" };
     let resumes = plan.tls.as_ref().is_some_and(|tls| tls.resume);
-    if resumes && record.layers.resumed == 0 && record.opened > 0 {
-        warn(
+    let http2 = plan.http2.filter(|_| record.layers.window_waits > 0);
+    let addresses = plan.addresses.len() as u64;
+    let is_wide = plan.unix.is_none() && plan.own_connections() as u64 <= PORTS;
+    let all = [
+        (
+            GENERATOR_BOUND,
+            "give it more --threads, or CPUs of its own",
+            (share > BUSY_SHARE).then(|| {
+                let percent = share * 100.0;
+                format!("a thread of the engine was busy for {percent:.0} % of the time: the engine may limit the figures")
+            }),
+        ),
+        (
+            GENERATOR_BOUND,
+            "give it CPUs of its own, or a lower rate",
+            (open_loop && share <= BUSY_SHARE && late_share > LATE_SHARE).then(|| {
+                format!("the engine's own delay is {:.0} % of the mean latency", late_share.min(1.0) * 100.0)
+            }),
+        ),
+        (
+            GENERATOR_BOUND,
+            "give it CPUs of its own, or a slower --ramp",
+            (streams && share <= BUSY_SHARE && are_late).then(|| {
+                let [behind_ms, late_ms] = [error, &record.lateness].map(|times| times.mean() / 1e6);
+                format!("the engine was {behind_ms:.1} ms behind its schedule on average, and messages came {late_ms:.1} ms late")
+            }),
+        ),
+        (
+            "slack",
+            "use a shorter --slack, or --slack 0",
+            (of_slack > LATE_SHARE).then(|| {
+                let percent = of_slack.min(1.0) * 100.0;
+                format!("waiting to be sent with others is {percent:.0} % of the mean latency")
+            }),
+        ),
+        (
+            "rate-not-kept",
+            "use a lower rate, or more connections where queue times are long",
+            (open_loop && kept < RATE_KEPT)
+                .then(|| format!("{:.1} % of the intended requests were answered in time", kept * 100.0)),
+        ),
+        (
+            "lag",
+            "give it CPUs of its own on a machine that does not stall, or compare --vs another server",
+            ((open_loop || streams) && error.max() > LAG_NS + slack_ns).then(|| {
+                let lag_ms = error.max() as f64 / 1e6;
+                format!("the engine itself was up to {lag_ms:.0} ms behind its schedule: {effect}")
+            }),
+        ),
+        (
+            "uneven-bursts",
+            "use a duration of many bursts, or smaller bursts",
+            uneven_bursts(plan, outcome),
+        ),
+        (
+            "little",
+            "some replies are missing from the figures: check the errors",
+            missing_replies(plan, outcome),
+        ),
+        (
+            "closed-loop-stalls",
+            "measure latency with --rate",
+            (!open_loop && !streams && is_stalled(service)).then(|| {
+                let stall_ms = service.max() as f64 / 1e6;
+                format!("a reply took {stall_ms:.0} ms: a closed loop hides such stalls, since it sends nothing meanwhile")
+            }),
+        ),
+        (
+            "short-run",
+            "use a longer --duration or more --requests; of a load in blocks, fewer --blocks",
+            (seconds < 1.0).then(|| format!("the load lasted {seconds:.2} s")),
+        ),
+        (
+            "errors",
+            "check their kinds before the figures",
+            (!errors.is_empty()).then(|| format!("errors: {}{}", errors.total(), left_out(record))),
+        ),
+        (
+            "unfinished",
+            "percentiles are lower bounds: use a lower rate or a longer run",
+            (*unfinished > 0).then(|| {
+                format!("{unfinished} of the intended requests had no answer at the end{unsent}{left_out_here}")
+            }),
+        ),
+        (
+            "stream-limit",
+            "use fewer --streams, more --connections, or raise the server's limit",
+            (record.stream_waits > 0).then(|| {
+                let (limit, waits) = (record.layers.stream_limit, record.stream_waits);
+                format!("the server allows {limit} streams of HTTP/2 on a connection: {waits} requests waited for one; see `queue` for how long")
+            }),
+        ),
+        (
+            "window",
+            "use a larger --window",
+            http2.map(|http2| {
+                let (bytes, waits) = (http2.window_bytes, record.layers.window_waits);
+                format!("the server filled the window of HTTP/2, {bytes} bytes, in {waits} replies, and waited for more: the figures are also the engine's")
+            }),
+        ),
+        (
             "not-resumed",
-            format!("none of {} sessions of TLS was resumed", record.opened),
             "add --close, so that there are later ones; else the server gives no tickets",
-        );
-    }
-    let ports = 20_000 * plan.addresses.len() as u64;
-    let wide = plan.unix.is_none() && plan.own_connections() as u64 <= 20_000;
-    if wide && record.opened > ports {
-        warn(
+            (resumes && record.layers.resumed == 0 && record.opened > 0)
+                .then(|| format!("none of {} sessions of TLS was resumed", record.opened)),
+        ),
+        (
             "near-ports",
-            format!(
-                "{} connections in sequence were opened to {} addresses",
-                record.opened,
-                plan.addresses.len()
-            ),
             "ports stay in TIME_WAIT for a minute after their use: use a shorter run, or more addresses",
-        );
-    }
-    warnings
+            (is_wide && record.opened > PORTS * addresses).then(|| {
+                format!("{} connections in sequence were opened to {addresses} addresses", record.opened)
+            }),
+        ),
+    ];
+    let found = all.into_iter();
+    found.filter_map(|(code, remedy, text)| text.map(|text| Warning { code, text, remedy })).collect()
+}
+
+/// Bursts are so large that a load of few of them does not have the rate that was asked for.
+fn uneven_bursts(plan: &Plan, outcome: &Outcome) -> Option<String> {
+    let Pacing::Constant { rate_per_s, burst: burst @ 2.. } = plan.pacing else {
+        return None;
+    };
+    let (rate_per_s, intended) = (plan.own_rate(rate_per_s), outcome.record.intended);
+    let off_per_s = (outcome.per_s(intended as f64) - rate_per_s).abs();
+    let (seconds, apart_s) = (outcome.seconds(), burst as f64 / rate_per_s);
+    (off_per_s > UNEVEN_SHARE * rate_per_s && !outcome.interrupted).then(|| {
+        format!("{intended} requests were due in {seconds:.2} s, in bursts of {burst} that are {apart_s:.2} s apart: that is not the rate of {rate_per_s} per second")
+    })
+}
+
+/// Little's law: rate and service time say how many requests are in flight.
+fn missing_replies(plan: &Plan, outcome: &Outcome) -> Option<String> {
+    let (record, service) = (&outcome.record, &outcome.record.replies.service);
+    // Requests whose clients hang up are in flight, and have no service time.
+    let all_served = plan.protocol != Protocol::Stream && plan.patience_s.is_none();
+    let expected = service.mean() * service.len() as f64 / outcome.duration_ns as f64;
+    let measured = record.concurrency();
+    let differ = (measured - expected).abs() > 0.2 * expected.max(measured) + 1.0;
+    (record.sweeps >= LITTLE_SWEEPS && all_served && service.len() > MIN_REPLIES && differ).then(|| {
+        format!(
+            "{measured:.1} requests were in flight on average, but rate and service time make {expected:.1}"
+        )
+    })
+}
+
+fn is_stalled(service: &Histogram) -> bool {
+    let most_ns = service.max();
+    service.len() > MIN_REPLIES && most_ns > STALL_NS && most_ns > service.quantile(0.5) * STALL_FACTOR
 }
 
 /// Which of the errors are in no latency.
@@ -253,7 +235,6 @@ fn left_out(record: &Record) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::record::Replies;
 
     fn answered(requests: u64) -> Replies {
         Replies { requests, ..Replies::default() }

@@ -79,14 +79,12 @@ impl Shard {
         if self.streams() {
             return self.count_streams(now);
         }
-        let in_flight = |slot: &usize| self.connections[*slot].stage.busy().is_some();
-        let in_flight: Vec<usize> = (0..self.connections.len()).filter(in_flight).collect();
-        for slot in in_flight {
-            self.log_end(slot, now, "unfinished");
-        }
-        let record = &mut self.recorder.record;
-        for connection in &mut self.connections {
-            let is_sent = connection.stage.busy().is_some();
+        for slot in 0..self.connections.len() {
+            let is_sent = self.connections[slot].stage.busy().is_some();
+            if is_sent {
+                self.log(slot, now, Some("unfinished"));
+            }
+            let (record, connection) = (&mut self.recorder.record, &mut self.connections[slot]);
             let age_ns = match (connection.stage, connection.pending_ns.take()) {
                 (Stage::Busy(_), _) => now - connection.request.intended_ns,
                 (_, Some(intended)) => {

@@ -289,7 +289,7 @@ impl Shard {
     ) -> Next {
         let Instants { arrived, now } = at;
         if self.connections[slot].request.intended_ns >= self.arrivals.start_ns {
-            self.log_reply(slot, arrived, result);
+            self.log(slot, arrived, result.err().map(ErrorKind::name));
         }
         let connection = &mut self.connections[slot];
         let latency = arrived.saturating_sub(connection.request.intended_ns);
@@ -335,27 +335,24 @@ impl Shard {
         Next::Close
     }
 
-    /// Logs a request whose reply is complete.
+    /// Logs a request that has ended.
     #[inline]
-    fn log_reply(&mut self, slot: Slot, end_ns: u64, result: Result<(), ErrorKind>) {
-        if let Some(log) = &mut self.config.log {
-            let status = match result {
-                Ok(()) | Err(ErrorKind::Status | ErrorKind::Content) => self.recorder.last_status(),
-                Err(_) => 0,
-            };
-            log.add(Line {
-                status,
-                error: result.err().map(ErrorKind::name),
-                ..line(&self.connections[slot], end_ns)
-            });
-        }
-    }
-
-    /// Logs a request without a reply.
-    fn log_end(&mut self, slot: Slot, end_ns: u64, error: &'static str) {
-        if let Some(log) = &mut self.config.log {
-            log.add(Line { error: Some(error), ..line(&self.connections[slot], end_ns) });
-        }
+    fn log(&mut self, slot: Slot, end_ns: u64, error: Option<&'static str>) {
+        let Some(log) = &mut self.config.log else {
+            return;
+        };
+        let Connection { stage, request, .. } = &self.connections[slot];
+        let has_status = matches!(error, None | Some("status" | "content"));
+        log.add(Line {
+            number: request.number,
+            target: request.target,
+            intended_ns: request.intended_ns,
+            sent_ns: stage.busy().map_or(0, |busy| busy.sent_ns),
+            end_ns,
+            status: if has_status { self.recorder.last_status() } else { 0 },
+            error,
+            ..Line::default()
+        });
     }
 
     /// Keeps the first answer that was not what was expected, in words.
@@ -373,7 +370,7 @@ impl Shard {
         if kind == ErrorKind::Timeout {
             self.decoder.note_endless(&self.connections[slot].reply);
         }
-        self.log_end(slot, now, kind.name());
+        self.log(slot, now, Some(kind.name()));
         self.note_wrong(slot);
         self.abandon_reply(slot, now);
         self.last_event_ns = now;
@@ -451,18 +448,6 @@ impl Shard {
         if let Some(log) = &mut self.config.log {
             log.publish();
         }
-    }
-}
-
-fn line(connection: &Connection, end_ns: u64) -> Line {
-    let request = &connection.request;
-    Line {
-        number: request.number,
-        target: request.target,
-        intended_ns: request.intended_ns,
-        sent_ns: connection.stage.busy().map_or(0, |busy| busy.sent_ns),
-        end_ns,
-        ..Line::default()
     }
 }
 
