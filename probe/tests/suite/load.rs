@@ -1,5 +1,6 @@
 //! The load engine against real servers.
 
+use crate::common::certificates::{file, serve};
 use crate::common::driving::*;
 use crate::common::server::{dribble, request, Server, OK};
 use crate::common::*;
@@ -61,19 +62,28 @@ fn replies_byte_by_byte() {
 fn large_replies_and_large_requests() {
     let body = "y".repeat(3 << 20);
     let reply = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
-    let server = Server::start(move |mut stream, _| {
-        while let Some(head) = request(&mut stream) {
-            let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: "));
-            let mut sent = vec![0; length.map_or(0, |length| length.parse().unwrap())];
-            stream.read_exact(&mut sent).unwrap();
-            assert!(sent.iter().all(|&byte| byte == 0xe9));
-            stream.write_all(reply.as_bytes()).unwrap();
-        }
-    });
-    let request = json!({"method": "POST", "headers": [["Host", "here"]], "body": "é".repeat(2 << 20)});
-    let changes = json!({"requests": 6, "request": request, "expect": {"equals": body}});
-    let outcome = drive(&server, changes);
-    assert_eq!(outcome["requests"], 6, "{:#}", outcome["errors"]);
+    let plain = reply.clone();
+    let servers = [
+        Server::start(move |stream, _| check_large(stream, &plain)),
+        serve("good", &[], move |stream, _| check_large(stream, &reply)),
+    ];
+    let tls = json!({"server_name": "localhost", "cacert": file("ca.pem")});
+    for (server, tls) in servers.iter().zip([Value::Null, tls]) {
+        let request = json!({"method": "POST", "headers": [["Host", "here"]], "body": "é".repeat(2 << 20)});
+        let changes = json!({"requests": 6, "request": request, "expect": {"equals": body}, "tls": tls});
+        all_answered(&drive(server, changes), 6);
+    }
+}
+
+/// Answers requests whose bodies are right.
+fn check_large(mut stream: impl Read + Write, reply: &str) {
+    while let Some(head) = request(&mut stream) {
+        let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: "));
+        let mut sent = vec![0; length.unwrap().parse().unwrap()];
+        stream.read_exact(&mut sent).unwrap();
+        assert!(sent.iter().all(|&byte| byte == 0xe9));
+        stream.write_all(reply.as_bytes()).unwrap();
+    }
 }
 
 #[test]

@@ -44,12 +44,15 @@ pub fn accept(stream: &mut (impl Read + Write)) -> Option<String> {
     Some(head)
 }
 
+/// A WebSocket on this connection.
+fn opened<S: Read + Write>(mut stream: S) -> WebSocket<S> {
+    accept(&mut stream);
+    WebSocket::from_raw_socket(stream, Role::Server, None)
+}
+
 /// Sends every message back.
-pub fn echo(mut stream: impl Read + Write) {
-    if accept(&mut stream).is_none() {
-        return;
-    }
-    let mut socket = WebSocket::from_raw_socket(stream, Role::Server, None);
+pub fn echo(stream: impl Read + Write) {
+    let mut socket = opened(stream);
     while let Ok(message) = socket.read() {
         // A ping in between, which must be answered and is no message.
         let _ = socket.send(Message::Ping(vec![1, 2].into()));
@@ -108,9 +111,8 @@ fn messages_of_any_size_and_kind_in_any_pieces() {
 
 #[test]
 fn what_is_expected_replaces_the_echo() {
-    let server = Server::start(|mut stream, _| {
-        accept(&mut stream);
-        let mut socket = WebSocket::from_raw_socket(stream, Role::Server, None);
+    let server = Server::start(|stream, _| {
+        let mut socket = opened(stream);
         while socket.read().is_ok() {
             let _ = socket.send(Message::text("pong 1"));
         }
@@ -151,9 +153,8 @@ fn streams_of_messages() {
     assert_eq!(outcome["errors"], json!({}));
     assert_eq!(outcome["connections"]["open_at_end"], 3);
     // One that asks for its messages, and whose server ends it.
-    let asked = Server::start(|mut stream, _| {
-        accept(&mut stream);
-        let mut socket = WebSocket::from_raw_socket(stream, Role::Server, None);
+    let asked = Server::start(|stream, _| {
+        let mut socket = opened(stream);
         assert_eq!(socket.read().unwrap(), Message::text("subscribe"));
         socket.send(Message::text("a")).unwrap();
         let _ = socket.close(None);
@@ -236,9 +237,8 @@ fn floods_are_bounded() {
         assert!(outcome["peak_memory_bytes"].as_u64().unwrap() < 96 << 20);
     }
     // A message that nobody asked for.
-    let chatty = Server::start(|mut stream, _| {
-        accept(&mut stream);
-        let mut socket = WebSocket::from_raw_socket(stream, Role::Server, None);
+    let chatty = Server::start(|stream, _| {
+        let mut socket = opened(stream);
         while let Ok(message) = socket.read() {
             let _ = socket.write(message);
             let _ = socket.send(Message::text("more"));

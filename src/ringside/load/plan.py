@@ -259,7 +259,7 @@ def check_memory(plan: ipc.LoadPlan, available_bytes: int) -> None:
     request = plan.request
     if request is None or request.body_path is None:
         return
-    # As the engine keeps them (probe/engine/src/load/encoder.rs): for each thread, and encrypted for each
+    # As the engine keeps them (probe/engine/src/load/outgoing.rs): for each thread, and encrypted for each
     # connection.
     copies = plan.threads * (max(1, len(request.targets)) + (plan.http2 is not None))
     if plan.tls and plan.http2 is None:

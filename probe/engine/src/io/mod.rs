@@ -41,12 +41,12 @@ pub enum ReplyPart<'a> {
     End,
 }
 
-/// How bytes have come.
+/// When and how bytes arrived.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Arrival {
-    /// When the last of them came, where the kernel has stamped it.
+    /// When the last of them arrived, if the kernel stamped it.
     pub stamp_ns: Option<u64>,
-    /// They came before all that was to be sent had gone to the kernel.
+    /// They arrived before the kernel had taken the whole request.
     pub is_early: bool,
 }
 
@@ -101,12 +101,12 @@ pub trait Handler {
 
     /// The socket is connected; `connected` follows a handshake.
     fn handshaking(&mut self, _: Slot) {}
-    /// The slot has joined the connection of another. `is_counted`: it stands for the connection where they are counted.
+    /// The slot shares another slot's connection now. `is_counted`: it represents that connection in counts.
     fn joined(&mut self, _: Slot, _is_counted: bool) -> Next {
         Next::Wait
     }
-    /// The request of a slot, which had to wait for it, has got a stream of its connection, which was free at this
-    /// instant, where that is stamped.
+    /// A request that waited for a stream of its connection has one now. `at_ns`: when the stream became free, if the
+    /// kernel stamped that.
     fn released(&mut self, _: Slot, _at_ns: Option<u64>) {}
 
     /// The next turn of the back-end begins now.
@@ -119,7 +119,7 @@ pub trait Io {
     /// the kernel was asked to.
     fn open(&mut self, slot: Slot, socket: OwnedFd, address: &SocketAddrAny) -> io::Result<u64>;
 
-    /// Whether a slot, which must be free, shares a connection that is there already: `Handler::joined` follows.
+    /// Lets a free slot share an open connection; `Handler::joined` follows. False if there is none.
     fn join(&mut self, _: Slot) -> bool {
         false
     }
@@ -130,7 +130,7 @@ pub trait Io {
     /// Closes a slot; no effect where it is closed already.
     fn close(&mut self, slot: Slot);
 
-    /// The socket of a slot that is open, which may share it.
+    /// The socket of an open slot; several slots may have the same.
     fn socket(&self, slot: Slot) -> Option<&OwnedFd>;
 
     /// Closing an open slot resets its connection, so its port does not stay in TIME_WAIT.

@@ -206,9 +206,19 @@ fn compile(text: &str) -> Result<Regex, String> {
 mod tests {
     use super::*;
 
-    /// A check of an expectation that is possible.
-    fn check(expect: &Expect) -> BodyCheck {
-        BodyCheck::new(expect).unwrap()
+    fn check(expect: &str) -> BodyCheck {
+        BodyCheck::new(&serde_json::from_str(expect).unwrap()).unwrap()
+    }
+
+    /// What is wrong with a body that comes in pieces of this size; empty where it is right.
+    fn wrong(check: &BodyCheck, body: &[u8], status: Option<u16>, step: usize) -> String {
+        let mut state = BodyState::default();
+        body.chunks(step).for_each(|piece| check.feed(&mut state, piece));
+        assert_eq!(state.bytes(), body.len());
+        match check.finish(&state, status) {
+            Ok(()) => String::new(),
+            Err(kind) => format!("{kind}: {}", check.difference(&state, status)),
+        }
     }
 
     #[test]
@@ -220,132 +230,83 @@ mod tests {
         assert!(!error.contains('\n'));
     }
 
+    /// An expectation, a body, and what is wrong with it, however it was cut.
     #[test]
     fn bodies_in_any_pieces() {
-        let expect = |equals: Option<&str>, contains: Option<&str>| {
-            check(&Expect {
-                equals: equals.map(str::to_owned),
-                contains: contains.map(str::to_owned),
-                ..Expect::default()
-            })
-        };
-        let matches = check(&Expect { matches: Some(r"\.*2\d\d|\xff+".into()), ..Expect::default() });
-        let run = |check: &BodyCheck, body: &[u8], step: usize| {
-            let mut state = BodyState::default();
-            body.chunks(step).for_each(|piece| check.feed(&mut state, piece));
-            check.finish(&state, Some(200))
-        };
-        for step in 1..8 {
-            let equals = expect(Some("55\n"), None);
-            assert_eq!(run(&equals, b"55\n", step), Ok(()));
-            for wrong in [&b"55"[..], b"55\n\n", b"", b"56\n"] {
-                assert_eq!(run(&equals, wrong, step), Err(ErrorKind::Content));
+        let equals = r#"{"equals": "6765\n"}"#;
+        let contains = r#"{"contains": "aab"}"#;
+        let matches = r#"{"matches": "\\.*2\\d\\d|\\xff+"}"#;
+        let long = [b'9'; 100_000];
+        let shown_long = format!(r"content: '{}…' instead of '6765\n'", "9".repeat(80));
+        for (expect, body, difference) in [
+            ("{}", &b"anything"[..], ""),
+            (equals, b"6765\n", ""),
+            (equals, b"6766\n", r"content: '6766\n' instead of '6765\n'"),
+            (equals, b"67", r"content: '67' instead of '6765\n'"),
+            (equals, b"", r"content: '' instead of '6765\n'"),
+            (equals, b"6765\n!", r"content: '6765\n!' instead of '6765\n'"),
+            (equals, b"\x1b[2J", r"content: '\u{1b}[2J' instead of '6765\n'"),
+            (equals, &long, &shown_long),
+            (r#"{"contains": ""}"#, b"", ""),
+            (contains, b"xaaaab", ""),
+            (contains, b"xaaxab", "content: 'xaaxab' instead of what contains 'aab'"),
+            (matches, b"..200", ""),
+            (matches, b"234", ""),
+            (matches, b"\xff\xff", ""),
+            (matches, b"", r"content: '' instead of what matches '\\.*2\\d\\d|\\xff+'"),
+            (matches, b"2345", r"content: '2345' instead of what matches '\\.*2\\d\\d|\\xff+'"),
+            (matches, b".200.", r"content: '.200.' instead of what matches '\\.*2\\d\\d|\\xff+'"),
+        ] {
+            for step in [1, 2, 3, 5, 1000] {
+                assert_eq!(wrong(&check(expect), body, Some(200), step), difference, "{step}");
             }
-            let contains = expect(None, Some("aab"));
-            assert_eq!(run(&contains, b"xaaaab", step), Ok(()));
-            assert_eq!(run(&contains, b"xaaxab", step), Err(ErrorKind::Content));
-            assert_eq!(run(&expect(None, Some("")), b"", step), Ok(()));
-            for right in [&b"..200"[..], b"234", b"\xff\xff"] {
-                assert_eq!(run(&matches, right, step), Ok(()));
-            }
-            for wrong in [&b".200."[..], b"", b"2345", b"\xff200"] {
-                assert_eq!(run(&matches, wrong, step), Err(ErrorKind::Content));
-            }
-            assert_eq!(run(&expect(None, None), b"anything", step), Ok(()));
         }
-        let long = vec![b'.'; MAX_MESSAGE_BYTES + 1];
-        assert_eq!(run(&matches, &long, 5000), Err(ErrorKind::Content));
-        let any = expect(None, None);
-        assert_eq!(any.finish(&BodyState::default(), Some(500)), Err(ErrorKind::Status));
-        assert_eq!(any.finish(&BodyState::default(), Some(302)), Ok(()));
-    }
-
-    #[test]
-    fn differences_are_shown_however_the_body_was_cut() {
-        let shown = |expect: Expect, body: &[u8], status: Option<u16>| {
-            let check = check(&expect);
-            let texts = [1, 3, 1000].map(|step| {
-                let mut state = BodyState::default();
-                body.chunks(step).for_each(|piece| check.feed(&mut state, piece));
-                assert!(check.finish(&state, status).is_err());
-                check.difference(&state, status)
-            });
-            assert!(texts.iter().all(|text| *text == texts[0]), "{texts:?}");
-            texts[0].clone()
-        };
-        let equals = || Expect { equals: Some("6765\n".into()), ..Expect::default() };
-        let with = |body: &[u8]| shown(equals(), body, Some(200));
-        assert_eq!(with(b"6766\n"), r"'6766\n' instead of '6765\n'");
-        assert_eq!(with(b"67"), r"'67' instead of '6765\n'");
-        assert_eq!(with(b""), r"'' instead of '6765\n'");
-        assert_eq!(with(b"6765\n!"), r"'6765\n!' instead of '6765\n'");
-        assert_eq!(with(b"\x1b[2J"), r"'\u{1b}[2J' instead of '6765\n'");
-        let long = with(&[b'9'; 100_000]);
-        assert_eq!(long, format!(r"'{}…' instead of '6765\n'", "9".repeat(80)));
-        let none = shown(equals(), b"6765\n", Some(500));
-        assert_eq!(none, "status 500 instead of one from 200 to 399");
-        let exact = Expect { status: Some(404), ..Expect::default() };
-        let check = check(&exact);
-        assert_eq!(shown(exact, b"", Some(200)), "status 200 instead of 404");
-        let mut state = BodyState::default();
-        state.show(b"\x1bno database");
-        state.show(b", sorry");
-        let text = check.difference(&state, Some(500));
-        let expected = r"status 500 instead of 404, with the body '\u{1b}no database'";
-        assert_eq!(text, expected);
-        let contains = Expect { contains: Some("abc".into()), ..Expect::default() };
-        let text = shown(contains, b"xxab", None);
-        assert_eq!(text, "'xxab' instead of what contains 'abc'");
-        let matches = Expect { matches: Some("[0-9]+".into()), ..Expect::default() };
-        let text = shown(matches, b"12x", None);
-        assert_eq!(text, "'12x' instead of what matches '[0-9]+'");
     }
 
     #[test]
     fn statuses() {
-        let any = check(&Expect::default());
-        for (status, right) in [(199, false), (200, true), (399, true), (400, false)] {
-            assert_eq!(any.check_status(Some(status)).is_ok(), right, "{status}");
+        let exact = r#"{"status": 404}"#;
+        for (expect, status, difference) in [
+            ("{}", Some(199), "status: status 199 instead of one from 200 to 399"),
+            ("{}", Some(200), ""),
+            ("{}", Some(399), ""),
+            ("{}", Some(400), "status: status 400 instead of one from 200 to 399"),
+            ("{}", None, ""),
+            (exact, Some(404), ""),
+            (exact, Some(200), "status: status 200 instead of 404"),
+            (exact, None, ""),
+        ] {
+            assert_eq!(wrong(&check(expect), b"", status, 1), difference);
         }
-        let exact = check(&Expect { status: Some(404), ..Expect::default() });
-        assert_eq!(exact.check_status(Some(404)), Ok(()));
-        assert_eq!(exact.check_status(Some(200)), Err(ErrorKind::Status));
-        assert_eq!(exact.check_status(None), Ok(()));
-    }
-
-    #[test]
-    fn a_body_is_checked_for_each_thing_that_is_expected_of_it() {
-        let text = || Some("x".to_owned());
-        for (equals, contains, matches) in [(text(), None, None), (None, text(), None), (None, None, text())]
-        {
-            let check = check(&Expect { status: Some(200), equals, contains, matches });
-            assert!(!check.is_empty());
-        }
-        let status_alone = Expect { status: Some(200), ..Expect::default() };
-        assert!(check(&status_alone).is_empty());
+        let mut state = BodyState::default();
+        state.show(b"\x1bno database");
+        state.show(b", sorry");
+        let shown = check(exact).difference(&state, Some(500));
+        assert_eq!(shown, r"status 500 instead of 404, with the body '\u{1b}no database'");
+        assert!(check(exact).is_empty());
+        assert!(["equals", "contains", "matches"]
+            .iter()
+            .all(|key| !check(&format!(r#"{{"{key}": "x"}}"#)).is_empty()));
     }
 
     #[test]
     fn the_limit_of_a_matched_body() {
         assert_eq!(MAX_MESSAGE_BYTES, 65_536);
-        let check = check(&Expect { matches: Some("x*".into()), ..Expect::default() });
-        let mut state = BodyState::default();
-        check.feed(&mut state, &vec![b'x'; MAX_MESSAGE_BYTES]);
-        assert_eq!(state.bytes(), MAX_MESSAGE_BYTES);
-        assert_eq!(check.finish(&state, None), Ok(()));
-        check.feed(&mut state, b"x");
-        assert_eq!(check.finish(&state, None), Err(ErrorKind::Content));
+        let check = check(r#"{"matches": "x*"}"#);
+        for (bytes, is_right) in [(MAX_MESSAGE_BYTES, true), (MAX_MESSAGE_BYTES + 1, false)] {
+            assert_eq!(wrong(&check, &vec![b'x'; bytes], None, 5000).is_empty(), is_right);
+        }
     }
 
     #[test]
     fn the_tail_is_as_short_as_it_can_be() {
-        let check = check(&Expect { contains: Some("abc".into()), ..Expect::default() });
+        let check = check(r#"{"contains": "abc"}"#);
         let mut state = BodyState::default();
         check.feed(&mut state, b"xxxxab");
         assert_eq!(state.tail, b"ab");
         check.feed(&mut state, b"c");
         assert_eq!(check.finish(&state, None), Ok(()));
         check.feed(&mut state, b"yyyy");
-        assert_eq!((state.tail.len(), state.bytes()), (2, 11));
+        assert_eq!(state.tail.len(), 2);
     }
 }

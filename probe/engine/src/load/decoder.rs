@@ -47,7 +47,7 @@ pub enum ReplyState {
     Http(ResponseParser, BodyState),
     Line(BodyState),
     Stream(Box<Stream>),
-    /// A message that equals this one, where there is no other expectation.
+    /// An answer must equal this message, unless the plan expects something else.
     Message(Option<Rc<[u8]>>),
 }
 

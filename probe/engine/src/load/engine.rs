@@ -26,9 +26,10 @@ use wire::units::nanoseconds;
 const OWN_DESCRIPTORS: u64 = 64;
 const THREADS_DESCRIPTORS: u64 = 4;
 
-/// How long a request of an open loop may wait for others, if the plan leaves it to the engine and sleeps are precise
-/// enough. A few test sleeps, this many of this length, show that.
+/// The default slack of an open loop: how long a request may wait for others. Hosts whose sleeps are less precise have
+/// none.
 pub const SLACK_NS: u64 = 50_000;
+/// The number and the length of the sleeps that show how precise they are.
 const SLEEPS: usize = 16;
 const SLEEP_NS: u64 = 100_000;
 

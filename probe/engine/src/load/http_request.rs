@@ -85,7 +85,7 @@ pub struct MessageTemplate {
 struct Body {
     pieces: Pieces,
     file: Option<BodyFile>,
-    /// Its length is told though it is empty: some servers refuse a POST without one (RFC 9110, section 8.6).
+    /// It has a Content-Length even if it is empty: some servers refuse a POST without one (RFC 9110, section 8.6).
     needs_length: bool,
 }
 

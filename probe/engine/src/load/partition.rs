@@ -1,5 +1,5 @@
-//! How the connections and the requests of a load are divided among its shards: by their numbers, so that each shard has
-//! as many of either as any other, and requests in proportion to its connections where these cannot be divided evenly.
+//! Divides the connections and the requests of a load among its shards, by their numbers: evenly, or requests in
+//! proportion to connections if these cannot be divided evenly.
 
 /// The connections and requests of one shard. Connection n belongs to shard n mod the number of shards; request n
 /// belongs to the shard of connection n mod the number of connections.

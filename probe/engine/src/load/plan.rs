@@ -335,9 +335,9 @@ impl Plan {
         !matches!(self.pacing, Pacing::Closed {})
     }
 
-    /// On which connections arriving bytes are to have the kernel's stamps: on all where something besides them may be
-    /// due, so that they are read late. In a closed loop they tell how long replies wait for the engine, for which some
-    /// connections suffice.
+    /// On which connections the kernel stamps arriving bytes. In open loops and streams on all: the thread may be busy
+    /// sending when bytes arrive. In closed loops stamps only show how long replies wait for the engine, for which a
+    /// sample is enough.
     pub fn stamping(&self) -> Stamping {
         let is_kept = self.http2.is_none() && !self.request.as_ref().is_some_and(|it| it.close);
         match self.open_loop() || self.protocol == Protocol::Stream {

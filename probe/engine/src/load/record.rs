@@ -214,9 +214,9 @@ impl Record {
         self.in_flight_sum as f64 / self.sweeps.max(1) as f64
     }
 
-    /// Right replies within the time of the load. Of a request that was answered later the share of its service before
-    /// the end counts: a slow server's rate would be too low otherwise. In an open loop it counts as a whole where no more
-    /// were in flight at the end than all the time: the server kept up, and these were due just before the end.
+    /// Expected replies within the duration. A later reply counts by the share of its service time before the end:
+    /// otherwise a slow server's rate would be too low. In an open loop it counts fully if the server kept up, which is
+    /// when hardly more requests were in flight at the end than on average.
     pub fn answered(&self, open_loop: bool) -> f64 {
         let late = self.replies.late_requests as f64;
         let keeps_up = self.replies.unfinished == 0 && late <= MAX_GROWTH * self.concurrency();

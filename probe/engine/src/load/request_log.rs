@@ -47,8 +47,6 @@ pub struct Summary {
 #[derive(Default)]
 struct Batch {
     lines: Vec<Line>,
-    /// One of this many requests has a line.
-    of: u64,
     dropped: u64,
 }
 
@@ -56,6 +54,8 @@ struct Batch {
 pub struct Logger {
     queue: SyncSender<Batch>,
     batch: Batch,
+    /// One of this many requests has a line.
+    of: u64,
     max_per_s: u64,
     seen: u64,
     /// A second, and how many lines it has.
@@ -67,7 +67,8 @@ impl Logger {
     fn new(queue: SyncSender<Batch>, threads: usize) -> Logger {
         Logger {
             queue,
-            batch: Batch { of: 1, ..Batch::default() },
+            batch: Batch::default(),
+            of: 1,
             max_per_s: (MAX_PER_S / threads as u64).max(1),
             seen: 0,
             second: (0, 0),
@@ -78,7 +79,7 @@ impl Logger {
     /// A request has ended.
     pub fn add(&mut self, line: Line) {
         self.seen += 1;
-        let of = self.batch.of;
+        let of = self.of;
         if self.seen % of != 0 {
             return;
         }
@@ -89,7 +90,7 @@ impl Logger {
         self.second.1 += 1;
         self.lines += 1;
         if self.second.1 >= self.max_per_s || self.lines % MAX_AT_A_PART == 0 {
-            self.batch.of *= 2;
+            self.of *= 2;
             self.second.1 /= 2;
         }
         match self.batch.lines.len() < MAX_HELD {
@@ -100,9 +101,7 @@ impl Logger {
 
     /// Hands lines over, unless too many wait for the writer.
     pub fn publish(&mut self) {
-        let next = Batch { of: self.batch.of, ..Batch::default() };
-        let batch = std::mem::replace(&mut self.batch, next);
-        if let Err(TrySendError::Full(batch)) = self.queue.try_send(batch) {
+        if let Err(TrySendError::Full(batch)) = self.queue.try_send(std::mem::take(&mut self.batch)) {
             self.batch = batch;
         }
     }
@@ -142,12 +141,12 @@ impl Log {
 /// Writes what loggers hand over, until all have ended; nothing more after an error.
 fn write_all(file: File, batches: &Receiver<Batch>, start_ns: u64) -> Summary {
     let mut file = BufWriter::with_capacity(1 << 18, file);
-    let mut summary = Summary::default();
+    let mut summary = Summary { of: 1, ..Summary::default() };
     let mut written = file.write_all(HEADER.as_bytes());
     for batch in batches {
         summary.dropped += batch.dropped;
-        summary.of = summary.of.max(batch.of);
         for line in &batch.lines {
+            summary.of = summary.of.max(line.of);
             written = written.and_then(|()| write(&mut file, line, start_ns));
             match written {
                 Ok(()) => summary.lines += 1,
@@ -213,7 +212,7 @@ mod tests {
             }
             let stood_for: u64 = lines.iter().map(|line| line.of).sum();
             let all = per_s * seconds;
-            assert!(stood_for.abs_diff(all) <= 2 * logger.batch.of, "{stood_for} {all}");
+            assert!(stood_for.abs_diff(all) <= 2 * logger.of, "{stood_for} {all}");
             assert_eq!(lines.len() as u64 == all, per_s < MAX_PER_S);
             let last = lines.iter().filter(|line| line.end_ns > (seconds - 1) * 1_000_000_000);
             assert!(last.count() as u64 <= MAX_PER_S, "{per_s}");

@@ -68,9 +68,8 @@ impl Arrivals {
         self.end_ns.is_some_and(|end| now_ns >= end)
     }
 
-    /// Open loop: when the next request is sent, which is as the last of those that wait for one another is due. So no
-    /// request waits in vain, and, other than at the multiples of a time, no period of the server's can be in step with
-    /// the sending.
+    /// Open loop: when to send the next request: when the last one of its batch is due. No request waits longer than its
+    /// batch needs. Batches do not end at multiples of a period, so that sending cannot fall into step with the server.
     pub fn wake_ns(&self) -> Option<u64> {
         Some(self.next_ns()?.max(self.together_ns))
     }

@@ -12,11 +12,11 @@ const MAX_POLL_NS: u64 = 10_000;
 pub struct Wakeup {
     /// The next instant at which something is due.
     pub at_ns: u64,
-    /// Whether each microsecond after it counts.
+    /// A request is due then: each microsecond of delay counts.
     pub is_exact: bool,
-    /// What arrives before does not end the wait.
+    /// Replies that arrive earlier do not end the wait.
     pub reads_at_ns: u64,
-    /// What has arrived by then can be left for another wait.
+    /// Replies that have arrived by then may stay unread until another wait.
     pub stays_unread: bool,
 }
 

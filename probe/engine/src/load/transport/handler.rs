@@ -59,7 +59,7 @@ impl<H: Handler> LayeredHandler<'_, H> {
         self.links.plain = recycled(plain);
         done?;
         decrypted?;
-        // Many servers wait for the client's end after their own: the socket alone would not tell.
+        // Many servers end the TLS session and wait for the client to close the socket.
         let link = self.links.get(number).ok_or(End::Closed)?;
         if link.has_ended() == Some(true) {
             self.end_all(number, Ending::Finished, Ending::ConnectionFailed);

@@ -261,7 +261,7 @@ impl Http2 {
         })
     }
 
-    /// Takes bytes from the server; `next` has what they contain, and comes first where this fails.
+    /// Takes bytes from the server; `next` has what they contain, also if this fails.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<(), LayerError> {
         if !std::mem::replace(&mut self.has_read, true) && bytes.starts_with(b"HTTP/") {
             return Err(LayerError::new(
