@@ -107,7 +107,7 @@ pub fn answer(stream: impl Read + Write) {
 }
 
 /// Answers every request with what this makes of the number of its stream.
-fn answer_with(mut stream: impl Read + Write, reply: impl Fn(u32) -> Vec<u8>) {
+pub fn answer_with(mut stream: impl Read + Write, reply: impl Fn(u32) -> Vec<u8>) {
     if !begin(&mut stream) {
         return;
     }

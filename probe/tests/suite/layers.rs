@@ -1,15 +1,13 @@
-//! What holds for every layer above the sockets: TLS, HTTP/2, WebSocket, and those inside TLS. Both back-ends must count
-//! the same.
+//! What holds for every layer above the sockets: TLS, HTTP/2, WebSocket, and those inside TLS.
 
 use crate::common::certificates::{file, serve};
 use crate::common::driving::*;
-use crate::common::server::{request, Server, OK};
+use crate::common::server::{answer_all, Server, OK};
 use crate::http2::{self, frame, http2, DATA, END_HEADERS, HEADERS, RST_STREAM};
-use crate::websockets::{accept, echo, websocket};
+use crate::websockets::{accept, echo, opened, websocket};
 use serde_json::{json, Value};
 use std::io::{Read, Write};
 use std::time::Duration;
-use tungstenite::protocol::{Role, WebSocket};
 use tungstenite::Message;
 
 /// The kernel begins to stamp some time after the first socket asks for it.
@@ -22,13 +20,7 @@ fn layers(changes: &Value) -> Vec<(&'static str, Server, Value)> {
         changes["tls"] = tls.clone();
         changes
     };
-    let replying = serve("good", &["http/1.1"], |mut stream, _| {
-        while request(&mut stream).is_some() {
-            if stream.write_all(OK).is_err() {
-                return;
-            }
-        }
-    });
+    let replying = serve("good", &["http/1.1"], |stream, _| answer_all(stream, |_| OK.to_vec()));
     let h2 = Server::start(|stream, _| http2::answer(stream));
     let h2s = serve("good", &["h2"], |stream, _| http2::answer(stream));
     let ws = Server::start(|stream, _| echo(stream));
@@ -103,9 +95,8 @@ fn streams_of_messages_inside_tls() {
             stream.write_all(&bytes).unwrap();
         }
     });
-    let wss = serve("good", &["http/1.1"], |mut stream, _| {
-        accept(&mut stream);
-        let mut socket = WebSocket::from_raw_socket(stream, Role::Server, None);
+    let wss = serve("good", &["http/1.1"], |stream, _| {
+        let mut socket = opened(stream);
         for text in ["a0", "a1"] {
             socket.send(Message::text(text)).unwrap();
         }
@@ -132,40 +123,20 @@ fn streams_of_messages_inside_tls() {
 fn bad_frames_inside_tls() {
     let tls = json!({"server_name": "localhost", "cacert": file("ca.pem")});
     let changes = json!({"requests": 4, "timeout_s": 5, "tls": tls});
-    let reset = |number: u32| frame(RST_STREAM, 0, number, &2u32.to_be_bytes());
-    let long = |number: u32| frame(DATA, 0, number, &[0; 20_000]);
-    let away = |_: u32| frame(http2::GOAWAY, 0, 0, b"\0\0\0\0\0\0\0\x02");
-    type Reply = fn(u32) -> Vec<u8>;
-    let cases: [(&str, Reply); 3] = [("stream-reset", reset), ("protocol", long), ("goaway", away)];
-    for (kind, reply) in cases {
-        let server = serve("good", &["h2"], move |mut stream, _| {
-            http2::begin(&mut stream);
-            while let Some(number) = http2::request(&mut stream) {
-                if stream.write_all(&reply(number)).is_err() {
-                    return;
-                }
-            }
-        });
-        let outcome = drive(&server, http2(1, changes.clone()));
-        let errors: Vec<_> = outcome["errors"].as_object().unwrap().keys().collect();
-        assert_eq!(errors, [kind], "{outcome:#}");
+    let h2s = serve("good", &["h2"], |stream, _| {
+        http2::answer_with(stream, |number| frame(RST_STREAM, 0, number, &2u32.to_be_bytes()));
+    });
+    let wss = serve("good", &["http/1.1"], |mut stream, _| {
+        accept(&mut stream);
+        let _ = stream.read(&mut [0; 100]);
+        let _ = stream.write_all(b"\x82\x7f\x7f\xff\xff\xff\xff\xff\xff\xff");
+        let _ = stream.read(&mut [0; 100]);
+    });
+    for (server, changes, kind) in
+        [(h2s, http2(1, changes.clone()), "stream-reset"), (wss, websocket(changes), "too-large")]
+    {
+        let outcome = drive(&server, changes);
+        assert_eq!(errors(&outcome), [kind], "{outcome:#}");
         assert_eq!(outcome["requests"], 0);
-    }
-    let cases: [(&str, &[u8]); 4] = [
-        ("protocol", b"\x81\x81\x01\x02\x03\x04\x60"),
-        ("protocol", b"\x88\x01\x03"),
-        ("protocol", b"\x09\x01x"),
-        ("too-large", b"\x82\x7f\x7f\xff\xff\xff\xff\xff\xff\xff"),
-    ];
-    for (kind, bytes) in cases {
-        let server = serve("good", &["http/1.1"], move |mut stream, _| {
-            accept(&mut stream);
-            let _ = stream.read(&mut [0; 100]);
-            let _ = stream.write_all(bytes);
-            let _ = stream.read(&mut [0; 100]);
-        });
-        let outcome = drive(&server, websocket(changes.clone()));
-        let errors: Vec<_> = outcome["errors"].as_object().unwrap().keys().collect();
-        assert_eq!(errors, [kind], "{bytes:?} {outcome:#}");
     }
 }

@@ -45,7 +45,7 @@ pub fn accept(stream: &mut (impl Read + Write)) -> Option<String> {
 }
 
 /// A WebSocket on this connection.
-fn opened<S: Read + Write>(mut stream: S) -> WebSocket<S> {
+pub fn opened<S: Read + Write>(mut stream: S) -> WebSocket<S> {
     accept(&mut stream);
     WebSocket::from_raw_socket(stream, Role::Server, None)
 }
@@ -264,7 +264,7 @@ fn handshakes_that_fail() {
         });
         let changes = websocket(json!({"requests": null, "duration_s": 30, "timeout_s": 1}));
         let outcome = drive(&server, changes);
-            assert_eq!(errors(&outcome), [kind], "{outcome:#}");
-            assert!(outcome["detail"].as_str().unwrap().contains(text), "{outcome:#}");
+        assert_eq!(errors(&outcome), [kind], "{outcome:#}");
+        assert!(outcome["detail"].as_str().unwrap().contains(text), "{outcome:#}");
     }
 }

@@ -176,7 +176,7 @@ impl Decoder {
         match reply {
             ReplyState::Http(response, _) => response.beginning(),
             ReplyState::Stream(stream) => stream.response.beginning(),
-            _ => HeadProgress { interims: 0, has_begun: false, is_final: true },
+            _ => HeadProgress { begun: 0, is_final: true },
         }
     }
 

@@ -38,11 +38,9 @@ pub struct ResponseParser {
 /// How much of a response has arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeadProgress {
-    /// Responses before the final one.
-    pub interims: u8,
-    /// Something has arrived after these.
-    pub has_begun: bool,
-    /// It is the final response.
+    /// How many responses have begun: interim ones, and the final one.
+    pub begun: u8,
+    /// The final one has.
     pub is_final: bool,
 }
 
@@ -98,8 +96,7 @@ impl ResponseParser {
 
     pub fn beginning(&self) -> HeadProgress {
         HeadProgress {
-            interims: self.interim,
-            has_begun: self.has_begun(),
+            begun: self.interim + u8::from(self.has_begun()),
             is_final: !matches!(self.state, State::Head),
         }
     }

@@ -231,7 +231,6 @@ impl Record {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::error::ErrorKind;
 
     #[test]
     fn late_replies_count_as_a_whole_where_the_server_keeps_up() {
@@ -247,27 +246,6 @@ mod tests {
         assert_eq!(record(1, 30, 280).answered(true), 185.0);
         // A queue that grew all the time is twice as long at its end as on average.
         assert_eq!(record(0, 30, 150).answered(true), 185.0);
-    }
-
-    #[test]
-    fn records_add_up() {
-        let mut all = Record::default();
-        for shard in 1..=3u64 {
-            let mut record = Record::default();
-            record.replies.requests = shard;
-            record.replies.latency.add(shard * 1000);
-            record.replies.errors.add(ErrorKind::Timeout, shard);
-            record.replies.statuses.add(200, shard);
-            record.second(shard * 1_000_000_000).requests = 1;
-            record.late_shares = shard as f64 / 4.0;
-            all.merge(&record);
-        }
-        assert_eq!(all.replies.requests, 6);
-        assert_eq!(all.replies.latency.len(), 3);
-        assert_eq!(all.replies.errors.of(ErrorKind::Timeout), 6);
-        assert_eq!(all.replies.statuses.of(200), 6);
-        assert_eq!(all.series.len(), 4);
-        assert_eq!(all.late_shares, 1.5);
     }
 
     #[test]

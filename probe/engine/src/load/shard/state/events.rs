@@ -226,7 +226,7 @@ impl Shard {
     fn answered(&mut self, slot: Slot, before: HeadProgress, is_part: bool, arrived: u64) -> Option<u64> {
         let connection = &mut self.connections[slot];
         let beginning = self.decoder.beginning(&connection.reply);
-        if !before.has_begun || before.interims != beginning.interims {
+        if before.begun == 0 || before.begun != beginning.begun {
             connection.request.first_byte_ns = arrived;
         }
         if !beginning.is_final && !is_part {
