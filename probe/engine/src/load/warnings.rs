@@ -44,7 +44,7 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
     let (seconds, share) = (outcome.seconds(), outcome.busy_share());
     let (open_loop, streams) = (plan.open_loop(), plan.protocol == Protocol::Stream);
     let error = &record.schedule_error;
-    // What the slack makes of the schedule was asked for, and is not the engine's delay.
+    // The plan asked for the delays of the slack, so they are not the engine's.
     let slack_ns = match open_loop {
         true => plan.slack_s.map_or(SLACK_NS, nanoseconds),
         false => 0,
