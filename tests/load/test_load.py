@@ -159,7 +159,7 @@ def test_a_staircase_has_a_row_for_each_step_and_the_last_rate_that_was_kept() -
     assert sides == ["above", "above", "not above", "not above"]
     assert re.search(r"Steps, latency.*\n.*rate.*\n.*\n +20/s +20 +20 +100.0% +\S+ +\S+[?] ", ended.stdout)
     words = " ".join(ended.stdout.split())
-    assert re.search(r"answered as expected: (20|60|600)/s was the last that was, with a p99 of", words)
+    assert re.search(r"The last rate with 99 % answered as expected: (20|60|600)/s, with a p99 of", words)
     assert re.search(r"The highest rate that was kept with p50 at or below 200 ms: (20|60)/s\.", words)
     for wrong, message in (
         ("p99@30>1s", "30/s, which is no step"),

@@ -50,7 +50,7 @@ def repeat(
         if lines := last_lines(getattr(trial.report, f"{stream}_tail", ""), _LINES):
             print(f"{stream}:", *(f"  | {line}" for line in lines), sep="\n")
     kind = "the server, without its load" if request.service else "the program"
-    wait = "; press Enter where it prints ::await" if request.awaits else ""
+    wait = "; `yes` answers each ::await" if request.awaits else ""
     print(f"by hand ({kind}{wait}):")
     print(f"  {one_line(plain_command(request), 4000)}")
     return 0 if trial.outcome is Outcome.OK else EXIT_FAILED

@@ -241,7 +241,7 @@ def rate_text(step: ipc.StaircaseStep) -> str:
 
 def _steps(result: LoadResult, unit: TimeUnit) -> TableData:
     """A row for each step of a staircase, and the highest rate that was kept."""
-    rows, kept = [], "no rate was"
+    rows, note = [], "No rate had 99 % answered as expected."
     for rate, step in result.steps:
         ends = {"p50_ns": step.p50_ns, "p99_ns": step.p99_ns, "max_ns": step.max_ns}
         times = _ends(ipc.LatencySummary(count=step.answered, **ends), unit)
@@ -249,8 +249,8 @@ def _steps(result: LoadResult, unit: TimeUnit) -> TableData:
         texts = (rate_text(rate), f"{step.due:,}", f"{step.answered:,}", f"{share:.1%}", *times)
         rows.append(map(TableCell, texts))
         if is_kept(step):
-            kept = f"{texts[0]} was the last that was, with a p99 of {quantity(step.p99_ns, 'ns')}"
-    note = f"A rate is kept where 99 % are answered as expected: {kept}."
+            p99 = quantity(step.p99_ns, "ns")
+            note = f"The last rate with 99 % answered as expected: {texts[0]}, with a p99 of {p99}."
     columns = ("rate", "due", "answered", "kept", "p50", "p99", "max")
     notes = (note, *itertools.starmap(highest_sentence, result.highest.items()))
     return plain_table(f"Steps, latency in {unit.word}", columns, rows, notes=notes)
