@@ -69,7 +69,8 @@ def test_figures_of_steps() -> None:
         assert [check(f"errors@{rate}>1{unit}").value for rate in (10, 20, 30, 40)] == [2, 100, None, None]
     assert check("errors@10>1%").sentence().startswith("errors are 2 %, above 1 %")
     assert check("p99@10>3ms").sentence().startswith("p99 is at least 4.00 ms, above 3.00 ms")
-    assert all("was not measured" in check(f"p99@{rate}>9s").sentence() for rate in (20, 30, 40))
+    assert all("p99 was not measured" in check(f"p99@{rate}>9s").sentence() for rate in (20, 30, 40))
+    assert "errors were not measured" in check("errors@30>0").sentence()
 
 
 def test_sides_of_a_limit() -> None:

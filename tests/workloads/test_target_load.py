@@ -62,6 +62,8 @@ def test_warnings_once_per_target_with_the_number_of_runs() -> None:
         ("closed-loop-stalls", ("B",)),
     ]
     assert second.text == "B, in 1 run: another text"
+    (both,) = TARGET.diagnostics([run(warned("short-run")), run(warned("short-run"), "B")])
+    assert (both.subjects, both.text) == (("A", "B"), "A and B, in 1 run each: the engine was busy")
     # The same warnings are not reported once more as those of a workload's load.
     assert list(TARGET.decisive_loads(trials[0])) == []
 

@@ -63,9 +63,9 @@ class Check:
         """What was measured, and on which side of the limit it is."""
         threshold = self.threshold
         source = f"({threshold.option} '{one_line(threshold.text)}')"
+        verb, past = ("are", "were") if threshold.figure in _FAILURES else ("is", "was")
         if self.value is None:
-            return f"{threshold.figure} was not measured, since nothing was answered as expected {source}"
-        verb = "are" if threshold.figure in _FAILURES else "is"
+            return f"{threshold.figure} {past} not measured, since nothing was answered as expected {source}"
         if self.is_lower_bound:
             verb += " at least"
         side = _WORDS[threshold.operator] if self.is_crossed else f"not {_WORDS[threshold.operator]}"

@@ -219,10 +219,6 @@ class Trial:
         each = self.phases.get(phase)
         return median(each[len(each) // 2 :]) if each else None
 
-    def total_ns(self, phase: str) -> int | None:
-        """The sum over all occurrences of a phase, in nanoseconds."""
-        return sum(self.phases[phase]) if phase in self.phases else None
-
     def repeats_ns(self, phase: str) -> tuple[int, ...]:
         """Each occurrence of a phase where there are several; empty where the work was done once."""
         each = self.phases.get(phase, ())

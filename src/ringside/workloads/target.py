@@ -51,7 +51,7 @@ class TargetLoad(Measurement):
         return ()
 
     def diagnostics(self, trials: Sequence[Trial]) -> list[Diagnostic]:
-        """Failed runs and the load engine's warnings, each once per target, with the number of runs."""
+        """Failed runs and the load engine's warnings, each once, with its targets and the number of runs."""
         failures: dict[str, list[str]] = {}
         warnings: dict[tuple[str, str], list[tuple[EngineWarning, LoadMessage]]] = {}
         for trial in trials:
@@ -66,10 +66,13 @@ class TargetLoad(Measurement):
         for name, details in failures.items():
             text = f"{name} failed in {count(len(details), 'run')}; first error: {details[0]}"
             weak.append(Diagnostic("load-failed", (name,), {"runs": len(details)}, text))
+        alike: dict[tuple[str, str, str, int], list[str]] = {}
         for (name, code), warned in warnings.items():
-            (warning, _), runs = warned[0], len(warned)
-            text = f"{name}, in {count(runs, 'run')}: {_summed(warning, [load for _, load in warned])}"
-            weak.append(Diagnostic(code, (name,), {"runs": runs}, text, warning.remedy))
+            (warning, _), text = warned[0], _summed(warned[0][0], [load for _, load in warned])
+            alike.setdefault((code, text, warning.remedy, len(warned)), []).append(name)
+        for (code, text, remedy, runs), names in alike.items():
+            where = f"{' and '.join(names)}, in {count(runs, 'run')}{' each' * (len(names) > 1)}"
+            weak.append(Diagnostic(code, tuple(names), {"runs": runs}, f"{where}: {text}", remedy))
         return [*weak, *_bodies(trials)]
 
 

@@ -171,8 +171,8 @@ class Batch(Workload):
         figures = repeat_figures(self, trial) | core_figures(trial.report, self.cores(point))
         times = len(self.repeats_of(trial)) or 1
         for phase in _PHASES:
-            if (total_ns := trial.total_ns(phase)) is not None:
-                figures[f"{phase}_s"] = total_ns / times / 1e9
+            if phase in trial.phases:
+                figures[f"{phase}_s"] = sum(trial.phases[phase]) / times / 1e9
         if (work_ns := trial.phase_ns("work")) is not None:
             figures["work_s"] = work_ns / 1e9
         if wall_s := figures.get("wall_s"):
