@@ -7,7 +7,6 @@ import csv
 import json
 import os
 import re
-import shlex
 import signal
 import subprocess
 from collections.abc import Callable, Sequence
@@ -17,17 +16,15 @@ from typing import Any, cast
 import click
 import pytest
 
-from ringside.analysis.run import analysis_of
 from ringside.cli import context
 from ringside.cli.main import cli
 from ringside.cli.options import SectionedCommand
 from ringside.measure.host import LOCK_VARIABLE
-from ringside.render.text.command import command
-from ringside.store.database import single_run
 from tests.support import ROOT
 from tests.support.cases import cases, tables
 from tests.support.command_line import RINGSIDE, Ended, in_process
 from tests.support.locks import another
+from tests.support.stored_trials import words_again
 
 VS = cast(SectionedCommand, cli.get_command(click.Context(cli), "vs"))
 NO_PROGRAM = "some-program-that-does-not-exist"
@@ -229,9 +226,7 @@ def test_the_fastest_commands_have_numbers_everywhere(vs: Vs, commands: Sequence
 def test_the_command_for_the_same_again_has_the_same_levels(vs: Vs) -> None:
     """Levels with commas and backslashes among them."""
     assert vs("--runs=1", "-L", "a", r"x,y\,z,p\\,q\\\,r", "echo '{a}'").status == 0
-    store = context.open_store(None, create=False, anywhere=True)
-    again = command(analysis_of(store, single_run(store, "latest")))
-    document = json.loads(vs("--json", *shlex.split(again)[2:]).stdout)
+    document = json.loads(vs("--json", *words_again()[2:]).stdout)
     levels = {each["point"]["a"] for each in document["commands"]}
     assert levels == {"x", "y,z", "p\\", "q\\,r"}
 
@@ -246,8 +241,7 @@ def test_the_command_for_the_same_again_has_all_options(vs: Vs) -> None:
     ]
     ended = vs("-S", *words[1:], "--json", "-u", "ms", "cat | cat", "true | cat")
     assert ended.status == 0, ended
-    store = context.open_store(None, create=False, anywhere=True)
-    again = shlex.split(command(analysis_of(store, single_run(store, "latest"))))
+    again = words_again()
     expected = {*words[1:], "--warmup=0", "--shell=default"}
     assert (again[:2], again[-2:]) == (["ringside", "vs"], ["cat | cat", "true | cat"])
     assert set(again[2:-2]) == expected

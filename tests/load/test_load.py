@@ -8,7 +8,6 @@ import os
 import pty
 import re
 import select
-import shlex
 import signal
 import socket
 import struct
@@ -22,13 +21,10 @@ from typing import Any
 
 import pytest
 
-from ringside.analysis.run import analysis_of
-from ringside.cli import context
 from ringside.measure.runs.trials import free_port
-from ringside.render.text.command import command
-from ringside.store.database import single_run
 from tests.support.command_line import RINGSIDE, captured, in_process, load_document
 from tests.support.odd_server import OK, requests, serving, when_loaded
+from tests.support.stored_trials import words_again
 
 LOAD = [*RINGSIDE, "load"]
 
@@ -111,8 +107,7 @@ def test_the_command_for_the_same_again_has_all_options(http: str) -> None:
     secret = ("--header=Authorization: Bearer x", "--header=X-Api-Key: y")
     kept = ("--header=X-A: b", "--method=POST", "--body=z", "--rate=100", "--requests=4", "--blocks=1")
     load(f"{http}/a", "--vs", f"{http}/b", *kept, *secret, "--seed", "1")
-    store = context.open_store(None, create=False, anywhere=True)
-    again = shlex.split(command(analysis_of(store, single_run(store, "latest"))))
+    again = words_again()
     assert (again[:2], again[-3:]) == (["ringside", "load"], [f"{http}/a", "--vs", f"{http}/b"])
     secrets = {"--header=Authorization: …", "--header=X-Api-Key: …"}
     assert set(again[2:-3]) == {*kept, *secrets, "--seed=1"}

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 from collections import Counter
 from collections.abc import Iterable
 from contextlib import closing, suppress
 from pathlib import Path
 
+from ringside.analysis.run import analysis_of
+from ringside.cli import context
 from ringside.errors import StoreError, UsageError
 from ringside.model.results import REPEATABLE, Outcome, Run, Trial
+from ringside.render.text.command import command
 from ringside.store import Store
 from tests.support.command_line import RINGSIDE, in_process
 
@@ -67,3 +71,9 @@ def kept_runs() -> list[tuple[str, str]]:
     """Run and state of each row of `list runs`."""
     rows = in_process("list", "runs", COLUMNS="200").stdout.splitlines()
     return re.findall(r"^(\d{8}-\d{6}-\S+) .*? (done|in progress|cut off) *$", "\n".join(rows), re.MULTILINE)
+
+
+def words_again() -> list[str]:
+    """The words of the command that would make the user's latest run again."""
+    with closing(context.open_store(None, create=False, anywhere=True)) as store:
+        return shlex.split(command(analysis_of(store, store.run())))
