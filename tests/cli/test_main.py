@@ -135,7 +135,7 @@ def test_without_dev_null_the_reason_is_the_machines(workplace: Path) -> None:
     done = from_bash("unshare -m bash -c 'mount -t tmpfs none /dev && exec vs true'")
     if "unshare" in done.stderr or "mount" in done.stderr:
         pytest.skip("no mounts can be made here")
-    line = "ringside: cannot begin the trial: /dev/null: No such file or directory\n"
+    line = "ringside: cannot begin the trial: stdin: /dev/null: No such file or directory\n"
     assert (done.returncode, done.stderr) == (2, line)
 
 

@@ -97,8 +97,7 @@ fn prepare_and_run(engine: Option<&Engine>) -> Result<ExitCode, String> {
                 return Ok(close(done, writer));
             }
         };
-        let signals_of_trial = signals.try_clone().map_err(|error| system("dup", error))?;
-        let done = session.carry_out(*request, signals_of_trial, &mut requests, &mut writer)?;
+        let done = session.carry_out(*request, &signals, &mut requests, &mut writer)?;
         let is_good = matches!(done, Ok(Condition::Good));
         let status = close(done.map(|_| ()), writer);
         if !is_good {

@@ -11,7 +11,8 @@ use crate::run::{run, Condition, Setup};
 use crate::sample::host::KernelFiles;
 use crate::start::launcher::Launcher;
 use crate::tree::cgroup::Cgroup;
-use std::os::unix::io::OwnedFd;
+use crate::tree::procfs::ProcFs;
+use std::os::unix::io::{AsFd, OwnedFd};
 use std::rc::Rc;
 use wire::clock;
 use wire::os::{become_subreaper, parent_id};
@@ -41,6 +42,7 @@ pub struct Session<'a> {
     /// How long the last trial took.
     last_ns: u64,
     files: Rc<KernelFiles>,
+    procfs: ProcFs,
 }
 
 impl<'a> Session<'a> {
@@ -59,6 +61,7 @@ impl<'a> Session<'a> {
             lacking.push(format!("shared memory of the probe's own: {why}"));
             None
         });
+        let files = Rc::new(KernelFiles::open().map_err(|error| format!("/proc: {error}"))?);
         Ok(Session {
             engine,
             parent,
@@ -69,7 +72,8 @@ impl<'a> Session<'a> {
             launcher: Launcher::new().map_err(|error| format!("memory of the launcher: {error}"))?,
             trials: 0,
             last_ns: 0,
-            files: Rc::new(KernelFiles::open().map_err(|error| format!("/proc: {error}"))?),
+            procfs: files.procfs.clone(),
+            files,
         })
     }
 
@@ -78,7 +82,7 @@ impl<'a> Session<'a> {
     pub fn carry_out(
         &mut self,
         mut request: Request,
-        signals: OwnedFd,
+        signals: &OwnedFd,
         notices: &mut Requests,
         writer: &mut Writer,
     ) -> Result<Result<Condition, ReaderGone>, String> {
@@ -102,12 +106,14 @@ impl<'a> Session<'a> {
             reference,
             cgroup: self.cgroup.take(),
             files: Rc::clone(&self.files),
+            procfs: &mut self.procfs,
+            signals: signals.as_fd(),
             places: &mut self.places,
             launcher: &mut self.launcher,
             is_compared,
         };
         let begin_ns = clock::now_ns();
-        let done = run(&request, setup, signals, notices, writer)
+        let done = run(&request, setup, notices, writer)
             .map_err(|error| format!("cannot begin the trial: {error}"))?;
         Ok(done.map(|(condition, cgroup)| {
             self.cgroup = cgroup;

@@ -375,6 +375,16 @@ impl CpuSet {
     pub fn is_set(&self, cpu: usize) -> bool {
         cpu < CpuSet::MAX_CPU && self.0[cpu / 64] >> (cpu % 64) & 1 == 1
     }
+
+    /// Whether the two have a CPU in common.
+    pub fn overlaps(&self, other: &CpuSet) -> bool {
+        self.0.iter().zip(other.0).any(|(own, other)| own & other != 0)
+    }
+
+    /// Whether it has a CPU that the other has not.
+    pub fn exceeds(&self, other: &CpuSet) -> bool {
+        self.0.iter().zip(other.0).any(|(own, other)| own & !other != 0)
+    }
 }
 
 /// Of a thread; 0 is this one.

@@ -27,7 +27,9 @@ impl ProbeCpus {
         }
         if request.probe_cpus.is_empty() {
             // An earlier trial may have pinned it.
-            sched_setaffinity(&self.own).map_err(|error| format!("CPU affinity: {error}"))?;
+            if sched_getaffinity(0) != Ok(self.own) {
+                sched_setaffinity(&self.own).map_err(|error| format!("CPU affinity: {error}"))?;
+            }
             return Ok(Vec::new());
         }
         // By an earlier trial, unless something else has moved it since.
@@ -60,11 +62,6 @@ pub fn pin_thread(key: &str, cpus: &[usize]) -> Result<(), String> {
         Ok(now) => Err(format!("{key}: of {cpus:?} only {:?} can be used", cpu_list(&now))),
         Err(error) => Err(format!("{key}: {cpus:?} cannot be used: {error}")),
     }
-}
-
-/// Whether two sets have a CPU in common.
-pub fn overlap(one: &CpuSet, other: &CpuSet) -> bool {
-    cpu_list(one).iter().any(|&cpu| other.is_set(cpu))
 }
 
 /// Whether the calling thread may use these CPUs and no others.

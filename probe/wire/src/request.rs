@@ -36,7 +36,6 @@ impl FromJson for Use {
 from_json! {
     #[derive(Debug)]
     pub struct Request {
-        /// Checked before the rest.
         pub version: u64,
         pub argv: Vec<String>,
         pub cwd: String,
@@ -131,7 +130,7 @@ pub enum Work {
     Engine,
 }
 
-/// The keys that are read first, because a request of another version may have keys that are unknown here.
+/// The keys that show why a text is no request for a trial.
 struct Head {
     version: u64,
     is_for_engine: bool,
@@ -153,6 +152,11 @@ impl FromJson for Head {
 
 impl Work {
     pub fn parse(text: &[u8]) -> Result<Work, String> {
+        let request = Request::parse(text);
+        if request.as_ref().is_ok_and(|request| request.version == PROTOCOL) {
+            return request.map(|request| Work::Trial(Box::new(request)));
+        }
+        // Perhaps it is for the engine, or of another version, which may have keys that are unknown here.
         let Head { version, is_for_engine } = json::parse(text)?;
         if version != PROTOCOL {
             return Err(format!(
@@ -161,7 +165,7 @@ impl Work {
         }
         match is_for_engine {
             true => Ok(Work::Engine),
-            false => Request::parse(text).map(|request| Work::Trial(Box::new(request))),
+            false => request.map(|request| Work::Trial(Box::new(request))),
         }
     }
 }

@@ -20,11 +20,15 @@ pub struct End {
 }
 
 /// Why the program's evidence may be that of work after its end. `cpu_ns`: CPU time of all its processes, `cpus`: how
-/// many CPUs they could use at once.
-pub fn late_work(end: &End, late_output: bool, cpu_ns: u64, cpus: u64) -> Option<String> {
+/// many CPUs they could use at once, which is asked for where they used more than one.
+pub fn late_work(end: &End, late_output: bool, cpu_ns: u64, cpus: impl Fn() -> u64) -> Option<String> {
     if late_output {
         return Some("other processes wrote to stdout after the program had ended".into());
     }
+    if cpu_ns <= end.ns {
+        return None;
+    }
+    let cpus = cpus();
     let most_ns = end.ns.saturating_mul(cpus);
     if cpu_ns <= most_ns + most_ns / CLOCK_TOLERANCE + EXCESS_NS {
         return None;
@@ -53,11 +57,11 @@ mod tests {
         };
         // A thousandth for the clock, and 10 ms.
         for (cpus, most_ns, text) in [(1, 1_011_000_000, "on 1 CPU:"), (2, 2_012_000_000, "on 2 CPUs:")] {
-            assert_eq!(late_work(&end, false, most_ns, cpus), None);
-            let why = late_work(&end, false, most_ns + 1, cpus).unwrap();
+            assert_eq!(late_work(&end, false, most_ns, || cpus), None);
+            let why = late_work(&end, false, most_ns + 1, || cpus).unwrap();
             assert!(why.contains(text), "{why}");
         }
-        let why = late_work(&end, true, 0, 1).unwrap();
+        let why = late_work(&end, true, 0, || 1).unwrap();
         assert!(why.contains("wrote to stdout"));
     }
 }

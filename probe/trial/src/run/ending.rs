@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use wire::cause::Cause;
 use wire::messages::Pressure;
 use wire::os::{poll, Errno, PollFd};
-use wire::sys;
 
 /// How long processes of a program that has ended by itself have to follow it: a runtime's helper ends when it sees
 /// that the runtime is gone, and on a busy machine that takes a while.
@@ -35,15 +34,6 @@ impl Trial<'_, '_> {
     pub(super) fn take_end(&mut self) -> End {
         self.note_end(self.now_ns());
         self.end.take().expect("noted")
-    }
-
-    /// How many CPUs the program could use at once.
-    pub(super) fn usable_cpus(&self) -> u64 {
-        match self.request.cpus.len() {
-            // The program may allow itself all CPUs.
-            0 => sys::online_cpus(),
-            count => count as u64,
-        }
     }
 
     /// The program has ended by itself: reads what it wrote before, and gives other processes time to follow it, under

@@ -16,7 +16,7 @@ use crate::leave::places::Places;
 use crate::loads::Loads;
 use crate::reference;
 use crate::sample::counters::Counters;
-use crate::sample::host::HostBaseline;
+use crate::sample::host::{HostBaseline, KernelFiles};
 use crate::sample::sampler::schedule::Schedule;
 use crate::sample::sampler::{Limits, Sampler};
 use crate::sample::sampling::{self, Sampling};
@@ -53,13 +53,15 @@ struct Trial<'a, 'w> {
     writer: &'a mut Writer<'w>,
     /// What the driver says, while it can and engines elsewhere have the loads.
     notices: Option<&'a mut Requests>,
-    supervisor: Supervisor,
+    supervisor: Supervisor<'a>,
     sampling: Sampling,
     places: &'a mut Places,
     launcher: &'a Launcher,
+    files: Rc<KernelFiles>,
     /// The zero of all times, by the monotonic clock.
     start_ns: u64,
-    stdin: OwnedFd,
+    /// None: nobody waits there.
+    stdin: Option<OwnedFd>,
     /// When the first message is written, unless the program ends before.
     started_due_ns: Option<u64>,
     output: ProgramOutput,
@@ -98,7 +100,6 @@ struct Trial<'a, 'w> {
 pub fn run(
     request: &Request,
     mut setup: Setup,
-    signals: OwnedFd,
     notices: &mut Requests,
     writer: &mut Writer,
 ) -> io::Result<Result<(Condition, Option<Cgroup>), ReaderGone>> {
@@ -111,9 +112,9 @@ pub fn run(
     let Launched { mut started, cgroup, pipes } =
         launch(request, &setup.inherited_cpus, setup.launcher, setup.cgroup.take(), &mut setup.missing)?;
     let (start_ns, failure) = (started.start_ns, started.failure.take());
-    let mut procfs = setup.files.procfs.clone();
-    procfs.launcher = setup.launcher.pid();
-    let supervisor = Supervisor::new(started, cgroup, signals, procfs.clone());
+    setup.procfs.launcher = setup.launcher.pid();
+    let procfs = setup.procfs.clone();
+    let supervisor = Supervisor::new(started, cgroup, setup.signals, setup.procfs);
     let Pipes { stdin, stdout, stderr } = pipes;
     // Not before the program was started: until then this process must have one thread.
     let service = request.service.as_ref();
@@ -142,6 +143,7 @@ pub fn run(
         )),
         places: setup.places,
         launcher: setup.launcher,
+        files: setup.files,
         start_ns,
         stdin,
         started_due_ns: None,
@@ -225,7 +227,7 @@ impl Trial<'_, '_> {
         if self.launcher.was_changed() {
             self.interference.add("the probe's launcher was changed: the next command would suffer".into());
         }
-        if self.parent.is_some_and(|pid| self.supervisor.resume(pid)) {
+        if self.parent.is_some_and(|pid| self.files.resume_parent(pid)) {
             self.interference.add("ringside was stopped by a signal".into());
         }
         if let Some(loads) = &mut self.loads {
@@ -290,7 +292,7 @@ impl Trial<'_, '_> {
     fn shares_cpus(&self) -> bool {
         let own = sched_getaffinity(0).ok();
         let mut sets = self.thread_cpus().into_iter().chain(own);
-        sets.any(|set| pin::overlap(&set, &self.cpus))
+        sets.any(|set| set.overlaps(&self.cpus))
     }
 
     fn now_ns(&self) -> u64 {

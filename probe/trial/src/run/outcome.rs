@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use wire::cause::Cause;
 use wire::clock;
 use wire::messages::{Output, TrialOutcome};
+use wire::sys;
 use wire::text::quoted;
 
 /// The account of children lacks those whose parent ignores SIGCHLD; samples have what they used until then. Smaller
@@ -35,7 +36,7 @@ pub struct Findings<'a> {
 
 impl Trial<'_, '_> {
     pub(super) fn assemble(&mut self, findings: Findings) -> TrialOutcome {
-        let (shares_cpus, cpus) = (self.shares_cpus(), self.usable_cpus());
+        let shares_cpus = self.shares_cpus();
         let cause = self.cause.as_ref().unwrap_or(&Cause::Exited);
         let procfs = self.supervisor.procfs();
         let is_hidden = findings.sampler.saw_nothing() && procfs.hides_processes();
@@ -45,6 +46,7 @@ impl Trial<'_, '_> {
         let interference = &mut self.interference;
         // cpu.stat misses processes that left the cgroup, perhaps between two samples; rusage of reaped children does not.
         let cpu = supervisor.cpu();
+        let inside_ns = cpu.map_or(0, |cpu| cpu.total_ns);
         let waited_ns = usage.user_ns + usage.system_ns;
         let lacks = |tolerance| cpu.is_some_and(|cpu| cpu.total_ns + tolerance < waited_ns);
         let has_left = findings.sampler.left_cgroup || lacks(UNACCOUNTED_NS);
@@ -57,7 +59,6 @@ impl Trial<'_, '_> {
         let (mut cpu_user_ns, cpu_system_ns) =
             cpu.map_or((usage.user_ns, usage.system_ns), |cpu| (cpu.user_ns, cpu.system_ns));
         // Of children whose parent ignored SIGCHLD: the cgroup has them, and samples have what they saw.
-        let inside_ns = supervisor.cpu().map_or(0, |cpu| cpu.total_ns);
         let lost_ns = findings.sampler.last_cpu_ns.max(inside_ns).saturating_sub(waited_ns);
         let has_lost_children = lost_ns > UNACCOUNTED_NS;
         if cpu.is_none() {
@@ -74,6 +75,12 @@ impl Trial<'_, '_> {
             _ => supervisor.exit(),
         };
         let used_ns = cpu_user_ns + cpu_system_ns;
+        let request = self.request;
+        let cpus = || match request.cpus.len() {
+            // The program may allow itself all CPUs.
+            0 => sys::online_cpus(),
+            count => count as u64,
+        };
         let late = late_work(&findings.end, findings.late_output, used_ns, cpus);
         let observed = Observed {
             result: self.result.take(),

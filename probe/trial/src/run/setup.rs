@@ -7,7 +7,9 @@ use crate::sample::host::KernelFiles;
 use crate::says::stdout::StdoutParser;
 use crate::start::launcher::{Launcher, Step};
 use crate::tree::cgroup::Cgroup;
+use crate::tree::procfs::ProcFs;
 use std::io;
+use std::os::unix::io::BorrowedFd;
 use std::rc::Rc;
 use wire::request::Request;
 use wire::text::quoted;
@@ -25,6 +27,8 @@ pub struct Setup<'a> {
     /// Of the trial before, where it can be used again.
     pub cgroup: Option<Cgroup>,
     pub files: Rc<KernelFiles>,
+    pub procfs: &'a mut ProcFs,
+    pub signals: BorrowedFd<'a>,
     /// Where the program may leave files.
     pub places: &'a mut Places,
     pub launcher: &'a mut Launcher,

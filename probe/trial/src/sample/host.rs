@@ -15,6 +15,8 @@ pub struct KernelFiles {
     /// Of the probe itself.
     pub oom_score: ReopenedFile,
     pub core_pattern: ReopenedFile,
+    /// The status of the process that started the probe.
+    parent: ReopenedFile,
     /// Settings of the host that change what programs can do, by their names. Only root can change them, so there are
     /// none for others.
     pub settings: Vec<(&'static str, ReopenedFile)>,
@@ -72,6 +74,7 @@ impl KernelFiles {
                 false => Vec::new(),
             },
             core_pattern: procfs.kept("sys/kernel/core_pattern"),
+            parent: procfs.kept(&format!("{}/status", os::parent_id().unwrap_or_default())),
             stat: procfs.kept("stat"),
             cpu: procfs.kept("pressure/cpu"),
             memory: procfs.kept("pressure/memory"),
@@ -80,6 +83,16 @@ impl KernelFiles {
             procfs,
             missing,
         })
+    }
+
+    /// Continues the process that started the probe where it is stopped, or will be once it gets a CPU; true if it was.
+    /// Unknown where it is hidden.
+    pub fn resume_parent(&self, pid: i32) -> bool {
+        let stopped = self.parent.read().map(|status| is_stopped(&status));
+        if stopped != Some(false) {
+            let _ = os::kill(pid, libc::SIGCONT);
+        }
+        stopped == Some(true)
     }
 
     fn cpu_times(&self, cpus: &[usize]) -> Vec<CpuTime> {
@@ -133,6 +146,16 @@ impl HostBaseline {
             io_ns: growth(now.io_ns, begin.io_ns),
         }
     }
+}
+
+/// From /proc/PID/status: whether a signal has stopped the process, or SIGSTOP waits for it.
+fn is_stopped(status: &[u8]) -> bool {
+    let status = String::from_utf8_lossy(status);
+    let field = |key: &str| status.lines().find_map(|line| line.strip_prefix(key));
+    let pending = |key| field(key).and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    let stop = 1 << (libc::SIGSTOP - 1);
+    field("State:").is_some_and(|state| state.trim_start().starts_with('T'))
+        || pending("ShdPnd:").is_some_and(|mask| mask & stop != 0)
 }
 
 /// The lines `cpu0 user nice system idle iowait irq softirq steal …` (proc_stat(5)).

@@ -71,7 +71,9 @@ impl Threads {
             if budget > 0 {
                 let read = tasks.read(procfs, process, budget, &mut self.total, self.timeline.as_mut());
                 budget -= read.len();
-                escaped |= read.iter().any(|&tid| exceeds(tid, cpus));
+                // One that has ended has no CPUs.
+                let is_outside = |tid: i32, cpus| sched_getaffinity(tid).is_ok_and(|own| own.exceeds(cpus));
+                escaped |= cpus.is_some_and(|cpus| read.iter().any(|&tid| is_outside(tid, cpus)));
             }
         }
         // The sums already include threads that have ended.
@@ -102,17 +104,6 @@ impl Threads {
         threads.sort_unstable_by_key(|thread| (std::cmp::Reverse(thread.cpu_ns), thread.tid));
         threads.truncate(MAX_LISTED);
         threads
-    }
-}
-
-/// Whether a thread may run on other CPUs than these. One that has ended may not.
-fn exceeds(tid: i32, cpus: Option<&CpuSet>) -> bool {
-    let own = sched_getaffinity(tid).ok();
-    match (own, cpus) {
-        (Some(own), Some(cpus)) if own != *cpus => {
-            (0..CpuSet::MAX_CPU).any(|cpu| own.is_set(cpu) && !cpus.is_set(cpu))
-        }
-        _ => false,
     }
 }
 

@@ -14,7 +14,8 @@ use wire::units::nanoseconds;
 
 /// The probe's ends of the program's pipes.
 pub struct Pipes {
-    pub stdin: OwnedFd,
+    /// None where the program reads a file.
+    pub stdin: Option<OwnedFd>,
     pub stdout: OwnedFd,
     pub stderr: OwnedFd,
 }
@@ -42,21 +43,22 @@ pub fn launch(
     };
     let cgroup = cgroup.map_err(|why| missing.push(format!("cgroup: {why}"))).map(Arc::new).ok();
 
-    let (child_stdin, stdin) = pipe()?;
-    let child_stdin = match (&request.stdin, request.plain) {
-        (Some(path), _) => open_stdin(path)
-            .map_err(|error| io::Error::new(error.kind(), format!("stdin: {path}: {error}")))?
-            .into(),
-        (None, true) => File::open("/dev/null")
-            .map_err(|error| io::Error::new(error.kind(), format!("/dev/null: {error}")))?
-            .into(),
-        (None, false) => child_stdin,
+    let path = request.stdin.as_deref().or(request.plain.then_some("/dev/null"));
+    let (child_stdin, stdin) = match path {
+        Some(path) => {
+            let named = |error: io::Error| io::Error::new(error.kind(), format!("stdin: {path}: {error}"));
+            (open_stdin(path).map_err(named)?.into(), None)
+        }
+        None => {
+            let (child_stdin, stdin) = pipe()?;
+            (child_stdin, Some(stdin))
+        }
     };
     let (stdout, child_stdout) = pipe()?;
     let (stderr, child_stderr) = pipe()?;
     let child_stdout = elsewhere("stdout", &request.stdout, child_stdout)?;
     let child_stderr = elsewhere("stderr", &request.stderr, child_stderr)?;
-    for file in [&stdin, &stdout, &stderr] {
+    for file in [&stdout, &stderr].into_iter().chain(&stdin) {
         set_file_flags(file, libc::O_NONBLOCK)?;
     }
 

@@ -94,6 +94,9 @@ pub struct Order {
 /// More than arguments and environment can have: they come in one line of 16 MiB, and each may need a pointer.
 const MEMORY_BYTES: usize = 64 << 20;
 
+/// How often a launcher that does not answer is told to go on.
+const RESUMING_NS: u64 = 100_000_000;
+
 pub struct Launcher {
     /// Shared with the process, at the same address, so that pointers into it mean the same in both.
     order: *mut Order,
@@ -128,13 +131,11 @@ impl Launcher {
         self.process.as_ref().map(|process| process.pid)
     }
 
-    /// Whether a program has changed or ended the launcher of plain commands, from which the next one would suffer. A
-    /// launcher that was stopped goes on.
+    /// Whether a program has changed the launcher of plain commands, from which the next one would suffer. One that has
+    /// ended is replaced.
     pub fn was_changed(&self) -> bool {
-        self.process.as_ref().is_some_and(|process| {
-            let _ = os::kill(process.pid, libc::SIGCONT);
-            process.has_ended() || Inherited::of(process.pid) != process.inherited
-        })
+        let is_changed = |process: &Process| Inherited::of(process.pid) != process.inherited;
+        self.process.as_ref().is_some_and(|process| !process.has_ended() && is_changed(process))
     }
 
     /// Starts a program. Adds to `missing` why it could not be started as usual: by the launcher, and inside its cgroup.
@@ -142,12 +143,11 @@ impl Launcher {
     pub fn start(&mut self, plan: &Plan, missing: &mut Vec<String>) -> io::Result<Started> {
         self.write_order(plan)?;
         let cpus = sched_getaffinity(0)?;
-        let kept = self.process.take().filter(|kept| kept.inherited.cpus == Some(cpus));
+        let kept = self.process.take();
+        let kept = kept.filter(|kept| kept.inherited.cpus == Some(cpus) && !kept.has_ended());
         let kept = kept.filter(|_| plan.plain && !plan.counted);
-        let process = kept.or_else(|| {
-            let process = Process::new(self.order);
-            process.map_err(|why| missing.push(format!("launcher: {why}"))).ok()
-        });
+        let is_kept = kept.is_some();
+        let mut process = kept.or_else(|| self.begin(missing));
         let number = |file: BorrowedFd| file.as_raw_fd();
         let cgroup = plan.cgroup.map(|(folder, procs)| (number(folder), number(procs)));
         let (folder, procs) = cgroup.unwrap_or_default();
@@ -156,7 +156,13 @@ impl Launcher {
             Some(_) => (folder, 0),
             None => (0, procs),
         };
-        let mut order = self.carry_out(process.as_ref(), inside, plan.limit_ns)?;
+        let mut order = self.carry_out(process.as_ref(), inside, plan.limit_ns);
+        if is_kept && order.is_err() {
+            // It was about to end.
+            process = self.begin(missing);
+            order = self.carry_out(process.as_ref(), inside, plan.limit_ns);
+        }
+        let mut order = order?;
         if order.pid == 0 && inside.0 != 0 {
             // It then moves itself there, which is slower.
             let why = io::Error::from_raw_os_error(order.error);
@@ -190,6 +196,12 @@ impl Launcher {
         };
         self.process = process.filter(|_| plan.plain);
         Ok(started)
+    }
+
+    /// A new launcher; None where there can be none: why, is added to `missing`.
+    fn begin(&self, missing: &mut Vec<String>) -> Option<Process> {
+        let process = Process::new(self.order);
+        process.map_err(|why| missing.push(format!("launcher: {why}"))).ok()
     }
 
     fn write_order(&mut self, plan: &Plan) -> io::Result<()> {
@@ -336,9 +348,14 @@ impl Process {
         os::write(&self.socket, &[0])?;
         let until_ns = clock::now_ns().saturating_add(limit_ns);
         loop {
+            let left_ns = until_ns.saturating_sub(clock::now_ns());
+            if left_ns == 0 {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
             let mut files = [self.socket.as_fd(), self.pidfd.as_fd()].map(PollFd::readable);
-            match poll(&mut files, Some(until_ns.saturating_sub(clock::now_ns()))) {
-                Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
+            match poll(&mut files, Some(left_ns.min(RESUMING_NS))) {
+                // Somebody may have stopped it.
+                Ok(0) => drop(os::kill(self.pid, libc::SIGCONT)),
                 Ok(_) if files[0].is_ready() => return Ok(os::read(&self.socket, &mut [0]).map(drop)?),
                 Ok(_) => return Err(io::Error::new(io::ErrorKind::Other, "the launcher has ended")),
                 Err(Errno::INTR) => {}

@@ -28,12 +28,12 @@ const MAX_ANCESTORS: usize = 1000;
 /// After this, all processes that are left are given up.
 const MAX_WAIT: Duration = Duration::from_secs(300);
 
-pub struct Supervisor {
+pub struct Supervisor<'a> {
     pid: i32,
     pidfd: OwnedFd,
     pub cgroup: Option<Arc<Cgroup>>,
-    signals: OwnedFd,
-    procfs: ProcFs,
+    signals: BorrowedFd<'a>,
+    procfs: &'a mut ProcFs,
     /// The wait status of the program itself.
     status: Option<i32>,
     pub high_water: HighWater,
@@ -50,13 +50,13 @@ pub struct Leftover {
     pub unkillable: u64,
 }
 
-impl Supervisor {
+impl<'a> Supervisor<'a> {
     pub fn new(
         started: Started,
         cgroup: Option<Arc<Cgroup>>,
-        signals: OwnedFd,
-        procfs: ProcFs,
-    ) -> Supervisor {
+        signals: BorrowedFd<'a>,
+        procfs: &'a mut ProcFs,
+    ) -> Supervisor<'a> {
         Supervisor {
             pid: started.pid,
             pidfd: started.pidfd,
@@ -83,8 +83,8 @@ impl Supervisor {
         poll(&mut files, Some(time.as_nanos() as u64)) == Ok(1)
     }
 
-    pub fn signals(&self) -> BorrowedFd<'_> {
-        self.signals.as_fd()
+    pub fn signals(&self) -> BorrowedFd<'a> {
+        self.signals
     }
 
     /// Exit status and signal of the program itself.
@@ -97,7 +97,7 @@ impl Supervisor {
     }
 
     pub fn procfs(&mut self) -> &mut ProcFs {
-        &mut self.procfs
+        self.procfs
     }
 
     pub fn terminate(&self) {
@@ -107,12 +107,12 @@ impl Supervisor {
     /// Finds out whose socket listens at an address of this host.
     pub fn listener(&mut self, address: SocketAddr) -> Owner {
         let tree = self.tree(&mut |_, _| {});
-        owner(&mut self.procfs, &tree, address)
+        owner(self.procfs, &tree, address)
     }
 
     /// Whether one of these sockets still listens at an address.
     pub fn still_listens(&mut self, inodes: &[u64], address: SocketAddr) -> bool {
-        still_listens(&mut self.procfs, inodes, address)
+        still_listens(self.procfs, inodes, address)
     }
 
     /// CPU time of all processes of the trial until now.
@@ -142,16 +142,6 @@ impl Supervisor {
             pid = self.procfs.process(pid)?.parent;
         }
         Some(true)
-    }
-
-    /// Continues a process that is stopped, or will be once it gets a CPU; true if it was. Unknown where it is hidden.
-    pub fn resume(&mut self, pid: i32) -> bool {
-        let status = self.procfs.read(format_args!("{pid}/status"));
-        let stopped = status.map(is_stopped);
-        if stopped != Some(false) {
-            let _ = os::kill(pid, libc::SIGCONT);
-        }
-        stopped == Some(true)
     }
 
     /// Reaps orphans that have ended, so that they do not fill the table of processes. True when the program itself
@@ -290,31 +280,21 @@ impl Supervisor {
 
     fn tree(&mut self, visit: &mut dyn FnMut(&mut ProcFs, &Process)) -> Vec<Process> {
         let probe = std::process::id() as i32;
-        walk(&mut self.procfs, probe, ScanMode::All, usize::MAX, visit)
+        walk(self.procfs, probe, ScanMode::All, usize::MAX, visit)
     }
 
     fn wait(&self, time: Duration) {
         let time_ns = time.as_nanos() as u64;
-        let mut ready = [PollFd::readable(self.signals.as_fd())];
+        let mut ready = [PollFd::readable(self.signals)];
         if matches!(poll(&mut ready, Some(time_ns)), Err(error) if error != Errno::INTR) {
             std::thread::sleep(Duration::from_millis(1));
         }
-        sys::pending_signals(self.signals.as_fd()).for_each(drop);
+        sys::pending_signals(self.signals).for_each(drop);
     }
 }
 
-/// From /proc/PID/status: whether a signal has stopped the process, or SIGSTOP waits for it.
-fn is_stopped(status: &[u8]) -> bool {
-    let status = String::from_utf8_lossy(status);
-    let field = |key: &str| status.lines().find_map(|line| line.strip_prefix(key));
-    let pending = |key| field(key).and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    let stop = 1 << (libc::SIGSTOP - 1);
-    field("State:").is_some_and(|state| state.trim_start().starts_with('T'))
-        || pending("ShdPnd:").is_some_and(|mask| mask & stop != 0)
-}
-
 /// On a panic or an error, too, no process of the trial stays.
-impl Drop for Supervisor {
+impl Drop for Supervisor<'_> {
     fn drop(&mut self) {
         if !self.ended {
             self.end(None, None);

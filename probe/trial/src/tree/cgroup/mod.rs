@@ -58,8 +58,13 @@ impl Cgroup {
         processes: u64,
         missing: &mut Vec<String>,
     ) -> io::Result<Cgroup> {
-        let mut cgroup = kept.map_or_else(Cgroup::make, Ok)?;
-        cgroup.cpu_before = cgroup.cpu_total().unwrap_or_default();
+        let cgroup = match kept {
+            None => Cgroup::make()?,
+            Some(mut kept) => {
+                kept.cpu_before = kept.cpu_total().unwrap_or_default();
+                kept
+            }
+        };
         let processes = processes.saturating_add(THREAD_ROOM);
         limit("memory.max", &cgroup.memory_max, memory_bytes, missing);
         limit("pids.max", &cgroup.processes_max, processes, missing);
