@@ -43,7 +43,7 @@ fn prepare_file(input: &Input) -> io::Result<Option<f64>> {
     Ok(sys::cached_share(&file, bytes))
 }
 
-/// Nobody may ever write to a pipe, and a device may have no end: reading them would keep the probe for ever.
+/// A pipe may never get a writer, and a device may have no end: reading them would keep the probe for ever.
 fn open(path: &str) -> io::Result<File> {
     // Without the flag, opening a named pipe waits for its writer.
     let flags = libc::O_NONBLOCK;

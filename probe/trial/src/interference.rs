@@ -17,7 +17,7 @@ pub enum Signaller {
     Trial(i32),
     /// A process that has ended since.
     Ended,
-    /// Somebody who has nothing to do with the trial.
+    /// A process outside of the trial.
     Other,
     Unknown,
 }

@@ -273,7 +273,7 @@ pub fn advise_large_pages(words: &mut Vec<u64>) {
 pub struct SystemV {
     /// Segments of shared memory, sets of semaphores, queues of messages.
     pub objects: u64,
-    /// Memory of the segments, whoever has attached them.
+    /// Memory of the segments, attached or not.
     pub resident_bytes: u64,
 }
 

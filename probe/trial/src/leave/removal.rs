@@ -71,7 +71,7 @@ fn remove(top: BorrowedFd, deadline: Instant, count: &mut u64) -> os::Result<boo
             return Ok(done.stays.is_empty());
         };
         folder = openat(&folder, "..", libc::O_RDONLY | libc::O_DIRECTORY)?;
-        // Somebody may have moved the folder meanwhile; what is above it now must stay.
+        // Another process may have moved the folder meanwhile; the folders above it now must stay.
         if Level::of(&folder, OsString::new())?.identity != above.identity {
             return Ok(false);
         }
@@ -171,7 +171,7 @@ mod tests {
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 
-    /// Somebody moves the folder that is being emptied: what is above its new place stays.
+    /// Another process moves the folder that is being emptied: the folders above its new place stay.
     #[test]
     fn a_folder_that_is_moved_meanwhile() {
         for _ in 0..5 {

@@ -55,7 +55,7 @@ impl SharedMemory {
         files + sys::system_v().objects + queues as u64
     }
 
-    /// The memory of all of them, whoever maps it.
+    /// The memory of all of them, mapped or not.
     pub fn bytes(&self) -> u64 {
         let files =
             fstatvfs(&self.folder).map_or(0, |now| now.f_blocks.saturating_sub(now.f_bfree) * now.f_frsize);

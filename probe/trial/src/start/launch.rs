@@ -90,7 +90,7 @@ pub fn launch(
     Ok(Launched { started, cgroup, pipes: Pipes { stdin, stdout, stderr } })
 }
 
-/// A file that the program reads. A FIFO would keep the probe until somebody writes, whatever signals come.
+/// A file that the program reads. A FIFO would keep the probe until it gets a writer, whatever signals come.
 fn open_stdin(path: &str) -> io::Result<File> {
     let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
     if file.metadata()?.file_type().is_fifo() {

@@ -15,7 +15,7 @@ const SEARCH_TIMEOUT: Duration = Duration::from_secs(1);
 pub enum Owner {
     /// A process of the trial.
     Trial,
-    /// Somebody else.
+    /// A process outside of the trial.
     Other,
     /// Nothing listens there.
     Nobody,

@@ -337,7 +337,7 @@ impl Sampler {
             process.is_some_and(|process| process.start_ticks == start)
         };
         let sampled_ns = self.process_times.update(keys.zip(own), exists);
-        // Either may lack what the other has: children that nobody waited for, or that no sample saw.
+        // Each may lack children that the other has: those that no process waited for, or that no sample saw.
         accounted_ns.max(sampled_ns)
     }
 }

@@ -215,7 +215,7 @@ mod tests {
         let pid = sleeper.id() as i32;
         fs::write(scope.0.join("cgroup.procs"), pid.to_string()).unwrap();
         let enabled = || fs::read_to_string(scope.0.join("cgroup.subtree_control")).unwrap();
-        // Somebody else's process: nothing is moved.
+        // The process is not of the harness: nothing is moved.
         assert!(delegate(&scope.0, &[&name], Vec::new).is_err());
         assert_eq!((enabled().trim(), scope.0.join(LEAF).exists()), ("", false));
         delegate(&scope.0, &[&name], || vec![pid]).unwrap();
