@@ -101,6 +101,11 @@ fn reply(number: u32) -> Vec<u8> {
     [head, frame(DATA, END_STREAM, number, b"hello")].concat()
 }
 
+/// The last stream that the server processes, and why it goes away.
+fn go_away(last: u32, code: u32) -> Vec<u8> {
+    frame(GOAWAY, 0, 0, &[last.to_be_bytes(), code.to_be_bytes()].concat())
+}
+
 /// Answers every request.
 pub fn answer(stream: impl Read + Write) {
     answer_with(stream, reply);
@@ -339,8 +344,7 @@ fn requests_that_were_not_processed_are_sent_again() {
             count.fetch_add(1, Ordering::Relaxed);
             let mut bytes = reply(number);
             if turn == 4 {
-                let last = [number.to_be_bytes(), 0u32.to_be_bytes()].concat();
-                bytes.extend(frame(GOAWAY, 0, 0, &last));
+                bytes.extend(go_away(number, 0));
             }
             if stream.write_all(&bytes).is_err() || turn == 4 {
                 // What comes afterwards is not processed.
@@ -454,21 +458,11 @@ fn the_end_of_a_connection_while_a_body_arrives() {
     type Ending = fn(u32) -> Vec<u8>;
     let cases: [(&[&str], Ending); 3] = [
         // No error, and all of the body after it.
-        (&[], |number| {
-            let last = [number.to_be_bytes(), 0u32.to_be_bytes()].concat();
-            let rest = frame(DATA, END_STREAM, number, b"lo");
-            [frame(GOAWAY, 0, 0, &last), rest].concat()
-        }),
+        (&[], |number| [go_away(number, 0), frame(DATA, END_STREAM, number, b"lo")].concat()),
         // An internal error, and no more of the body.
-        (&["truncated"], |number| {
-            let last = [number.to_be_bytes(), 2u32.to_be_bytes()].concat();
-            frame(GOAWAY, 0, 0, &last)
-        }),
+        (&["truncated"], |number| go_away(number, 2)),
         // No error, and no more of the body.
-        (&["truncated"], |number| {
-            let last = [number.to_be_bytes(), 0u32.to_be_bytes()].concat();
-            frame(GOAWAY, 0, 0, &last)
-        }),
+        (&["truncated"], |number| go_away(number, 0)),
     ];
     for (case, (kinds, ending)) in cases.into_iter().enumerate() {
         let server = Server::start(move |mut stream, _| {

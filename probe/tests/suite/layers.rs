@@ -13,7 +13,7 @@ use tungstenite::Message;
 /// The kernel begins to stamp some time after the first socket asks for it.
 const PAUSE: Duration = Duration::from_millis(300);
 
-/// A server of each layer, and the changes of a plan for it.
+/// A server without layers and one of each layer, and the changes of a plan for it.
 fn layers(changes: &Value) -> Vec<(&'static str, Server, Value)> {
     let tls = json!({"server_name": "localhost", "cacert": file("ca.pem")});
     let secure = |mut changes: Value| {
@@ -26,6 +26,7 @@ fn layers(changes: &Value) -> Vec<(&'static str, Server, Value)> {
     let ws = Server::start(|stream, _| echo(stream));
     let wss = serve("good", &["http/1.1"], |stream, _| echo(stream));
     vec![
+        ("http", Server::replying(OK, false), changes.clone()),
         ("https", replying, secure(changes.clone())),
         ("h2", h2, http2(4, changes.clone())),
         ("h2s", h2s, secure(http2(4, changes.clone()))),
