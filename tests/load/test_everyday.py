@@ -288,6 +288,19 @@ def test_nothing_that_was_sent_is_missing_from_the_sums() -> None:
     assert time.monotonic() - begun < 5
 
 
+def test_replies_after_a_short_time_limit_do_not_count() -> None:
+    """wrk 452"""
+
+    def reply(*_: bytes) -> bytes:
+        time.sleep(0.05)
+        return OK
+
+    with serving(answering(reply)) as port:
+        words = ("--connections", "2", "--duration", "1s", "--timeout", "5ms", "--fail-if", "errors>0")
+        document = load(f"http://127.0.0.1:{port}/", *words, status=1)
+    assert document["errors"]["timeout"] > 2 * document["requests"]
+
+
 def test_each_request_has_a_line_of_the_log(tmp_path: Path) -> None:
     def reply(head: bytes, _: bytes) -> bytes:
         if b"/9 " in head:

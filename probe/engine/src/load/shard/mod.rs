@@ -76,10 +76,10 @@ const MIN_SWEEP_NS: u64 = 1_000_000;
 /// A turn of a back-end handles at least this many events, where there are as many.
 const MIN_EVENTS_PER_TURN: usize = 1024;
 
-/// Clients that wait for this long hang up in time.
+/// What waits for a time-out, or as long as its patience is, is given up in time.
 fn sweep_period_ns(plan: &Plan) -> u64 {
-    let patience_ns = plan.patience_s.map_or(u64::MAX, nanoseconds);
-    (patience_ns / 10).clamp(MIN_SWEEP_NS, SWEEP_NS)
+    let patience_s = plan.patience_s.unwrap_or(plan.timeout_s);
+    (nanoseconds(patience_s.min(plan.timeout_s)) / 10).clamp(MIN_SWEEP_NS, SWEEP_NS)
 }
 
 /// Runs the shard's part of the load. Returns its record, and when it stopped sending.
