@@ -85,16 +85,6 @@ def of_programs(go_lines: int, python_lines: int) -> list[RunAnalysis]:
     return [with_figures(run, contenders=contenders, sources=sources)]
 
 
-def built(go: float | None, rust: float | None) -> list[RunAnalysis]:
-    rows: list[Row] = [(name, {"cores": 1}, "wall_s", 1.0) for name in ("go", "rust-tokio")]
-    (run,) = [run_of("batch", "batch-cores", [], rows)]
-    contenders = {
-        name: dataclasses.replace(run.contenders[name], build_s=seconds)
-        for name, seconds in (("go", go), ("rust-tokio", rust))
-    }
-    return [with_figures(run, contenders=contenders)]
-
-
 MILLION: Levels = {"nodes": 1000, "messages": 1000}
 SWEPT: Levels = {"nodes": 100, "messages": 10_000}
 MILLION_TASKS: Levels = {"tasks": 1_000_000, "seconds": 30}
@@ -126,10 +116,10 @@ def planted(name: str, x: float) -> list[RunAnalysis]:
 # Tests that no figures could answer: each says why.
 NEVER_TESTED = {
     "2009-erlang-vs-stackless/several-hosts": "several hosts",
+    "2011-go-code-jam/go-compiles-fast": "edit_cycle.py",
     "2011-go-c10k/flush-is-needed": "a chunk of its own",
     "2016-go-fanout/too-many-open-files": "raised for all",
 }
-COMPILERS = "2011-go-code-jam/go-compiles-fast"
 
 
 def finding(name: str, runs: Sequence[RunAnalysis]) -> ClaimResult:
@@ -150,7 +140,7 @@ def catalogues_claims() -> dict[str, Claim]:
 
 def test_every_claim_has_a_test_and_a_case_here() -> None:
     """The catalogue refuses a claim without a test."""
-    assert {*CASES, *COUNTED, *NEVER_TESTED, COMPILERS} == set(catalogues_claims())
+    assert {*CASES, *COUNTED, *NEVER_TESTED} == set(catalogues_claims())
 
 
 @pytest.mark.parametrize("name", [*CASES, *COUNTED])
@@ -170,7 +160,7 @@ def test_planted_figures_answer_it(name: str) -> None:
         assert found.experiment
 
 
-@pytest.mark.parametrize("name", [*CASES, *COUNTED, *NEVER_TESTED, COMPILERS])
+@pytest.mark.parametrize("name", [*CASES, *COUNTED, *NEVER_TESTED])
 def test_without_runs_it_is_not_tested(name: str) -> None:
     found = finding(name, [])
     assert found.answer is NOT_TESTED
@@ -182,7 +172,7 @@ def test_without_runs_it_is_not_tested(name: str) -> None:
         assert found.experiment in Catalogue([ROOT]).experiment_names()
 
 
-@pytest.mark.parametrize("name", sorted({*CASES, *COUNTED, COMPILERS}))
+@pytest.mark.parametrize("name", sorted({*CASES, *COUNTED}))
 def test_the_experiment_of_a_claim_belongs_to_its_source_and_has_figures(name: str) -> None:
     """Else its tables would stand without the source's figures, or beside another's."""
     catalogue, source = Catalogue([ROOT]), name.split("/", maxsplit=1)[0]
@@ -194,15 +184,6 @@ def test_the_experiment_of_a_claim_belongs_to_its_source_and_has_figures(name: s
     assert experiment.workload in workloads, (
         f"{file}: published/{source}.toml has nothing of {experiment.workload}"
     )
-
-
-def test_one_build_of_each_decides_nothing() -> None:
-    found = finding(COMPILERS, built(go=2.0, rust=20.0))
-    assert found.answer is INCONCLUSIVE
-    assert found.figure == Interval(10.0, None, None, 1)
-    assert "built in 2 s" in found.sentence or "built in 2.00 s" in found.sentence
-    assert finding(COMPILERS, built(go=None, rust=20.0)).answer is NOT_TESTED
-    assert finding(COMPILERS, built(go=2.0, rust=None)).answer is NOT_TESTED
 
 
 def test_the_pair_that_decides_is_named() -> None:

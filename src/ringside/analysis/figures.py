@@ -178,10 +178,6 @@ class RunFigures:
         upper, lower = (self.cells[cell].values(metric) for cell in (numerator, denominator))
         return paired_ratio(upper, lower, self.confidence)
 
-    def build_s(self, contender: str) -> float | None:
-        """How long a contender's build took, in seconds; None where that is not known."""
-        return self.contenders[contender].build_s
-
     @property
     def is_complete(self) -> bool:
         """Whether every cell has figures, and none that the program should have reported is missing."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -320,7 +320,6 @@ class Ready:
     receipt: Receipt
     build: Path
     content: str
-    build_s: float | None = field(default=None, compare=False)
     program: str = ""
 
 

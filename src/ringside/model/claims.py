@@ -90,7 +90,6 @@ class ClaimRow(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     growth_over: str = ""
     budget: float | None = None
     lines: Lines | None = None
-    builds: tuple[str, ...] = ()
 
     # Conditions under which the claim holds.
     stand_in: str = ""

@@ -49,7 +49,6 @@ class PlannedContender:
     executable: str | None = None
     origin: str = ""  # the package that brought the program of its runtime
     content: str | None = None
-    build_s: float | None = None  # None where nothing was built, or it is not known
     unavailable: str = ""
     remedy: str = ""
     log: str = ""

@@ -8,7 +8,6 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import median
 from typing import Any, Protocol
 
 from msgspec import structs
@@ -40,9 +39,6 @@ class AnalysedRun(Protocol):
 
     def values(self, metric: str, contender: str, point: Point) -> Mapping[int, float]:
         """The metric of a cell by block; empty where it has no figures, or too many blocks failed."""
-
-    def build_s(self, contender: str) -> float | None:
-        """How long its build took, in seconds; None where that is not known."""
 
     def program(self, contender: str) -> Mapping[str, str]:
         """The texts of its files by path; empty where they are not stored."""
@@ -301,8 +297,6 @@ class _Test:
         row = self.row
         if row.lines:
             return self.further_lines()
-        if row.builds:
-            return self.build_times()
         if row.between:
             return self.between_ends()
         if row.apart:
@@ -588,7 +582,7 @@ class _Test:
         sentence = f"{row.condition}: {last.sentence}{at_ends}"
         return ClaimResult(answer, sentence, last.experiment, _run_ids([last, *ends]), last.figure)
 
-    # --- programs and builds -----------------------------------------------------------------------
+    # --- programs --------------------------------------------------------------------------------
 
     def further_lines(self) -> ClaimResult:
         """The lines of code that further forms add: the source's own, from the fewest to the most."""
@@ -609,20 +603,3 @@ class _Test:
         sentence = f"lines of code that {before} has not: {', '.join(f'{n} {c}' for n, c in counts.items())}"
         found = ClaimResult(band.answer(interval), sentence, row.experiment, tuple(ids), interval)
         return band.explained(found)
-
-    def build_times(self) -> ClaimResult:
-        """How long builds took, and the median of the others over the first: one build each, no interval."""
-        row = self.row
-        times = {name: seconds for run in self.runs for name in run.names if (seconds := run.build_s(name))}
-        name, *names = row.builds
-        others = {other: times[other] for other in names if other in times}
-        if name not in times or not others:
-            return not_tested(row.missing, row.experiment)
-        each = ", ".join(f"{other}'s in {units.quantity(seconds, 's')}" for other, seconds in others.items())
-        return ClaimResult(
-            Answer.INCONCLUSIVE,
-            row.sentence.format(own=units.quantity(times[name], "s"), others=each),
-            row.experiment,
-            tuple(dict.fromkeys(run.run.id for run in self.runs if name in run.names)),
-            Interval(median(others.values()) / times[name], None, None, 1),
-        )

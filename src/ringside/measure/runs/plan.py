@@ -364,6 +364,6 @@ def described(prepared: Ready | Unavailable, workload: str, sources: dict[str, s
     )
     if isinstance(prepared, Ready):
         where = origin(prepared.receipt.executable)
-        return replace(description, origin=where, content=prepared.content, build_s=prepared.build_s)
+        return replace(description, origin=where, content=prepared.content)
     log = prepared.log[-_LOG_CHARACTERS:]
     return replace(description, unavailable=prepared.reason, remedy=prepared.remedy, log=log)

@@ -28,8 +28,6 @@ BUILD_TIMEOUT_S = 600.0
 BUILDS_AT_A_TIME = 2
 _POLL_S = 0.05
 _DONE = ".built"
-# How long the build steps took.
-_SECONDS = ".seconds"
 # What package managers print, and what to do about it.
 _WAYS_OUT = (
     (
@@ -103,7 +101,7 @@ class Toolchain:
                 # npm silently skips optional packages for other machines, and those that it cannot download.
                 reason = f"its build brings no runtime for this machine ({os.uname().machine}): {receipt}"
                 return Unavailable(contender, reason, "connect it to a network and run again")
-        return Ready(contender, receipt, build.resolve(), content, _build_s(build), program)
+        return Ready(contender, receipt, build.resolve(), content, program)
 
     def prepare_all(
         self, contenders: Iterable[Contender], program: str = ""
@@ -149,15 +147,13 @@ class Toolchain:
                 if contender.builds and self._on_build:
                     self._on_build(contender)
                 names = {"runtime": receipt.executable, "build": str(build)}
-                log, begun = "", time.monotonic()
+                log = ""
                 for command in contender.builds:
                     programs = [program] if program else contender.programs
                     steps = [expand(command, names | {"workload": name}) for name in programs]
                     # A command that does not name the workload is run once.
                     for step in steps if steps[0] != steps[-1] else steps[:1]:
                         log += run_build(step, contender.folder, log)
-                if contender.builds:
-                    (build / _SECONDS).write_text(f"{time.monotonic() - begun:.3f}\n", encoding="ascii")
                 # The marker comes last: a build that was interrupted is made again.
                 (build / _DONE).write_text(log, encoding="utf-8")
                 _log_file(build).unlink(missing_ok=True)
@@ -175,13 +171,6 @@ class Toolchain:
             yield
         finally:
             lock.release()
-
-
-def _build_s(build: Path) -> float | None:
-    try:
-        return float((build / _SECONDS).read_text(encoding="ascii"))
-    except (OSError, ValueError):
-        return None
 
 
 def _log_file(build: Path) -> Path:
