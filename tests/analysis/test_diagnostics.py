@@ -158,7 +158,7 @@ def test_a_load_engine_that_was_the_bottleneck(
 
 
 def test_other_warnings_of_the_load_engine_are_quoted_by_kind() -> None:
-    """For each contender in the words of its first trial, with the first remedy of the kind."""
+    """In the words of the first trial that had it, with its remedy."""
 
     def warned(name: str, *warnings: EngineWarning) -> Trial:
         return loaded(("measured", "all", (*BOUND, *warnings)), name=name)
@@ -168,16 +168,15 @@ def test_other_warnings_of_the_load_engine_are_quoted_by_kind() -> None:
         warned("go", EngineWarning("rate-not-kept", "a third of it", "other")),
         warned("erlang", EngineWarning("rate-not-kept", "all but a tenth"), EngineWarning("odd", "why")),
     ]
-    kept = ("go (half of it)", "erlang (all but a tenth)")
     assert list(engine_warnings(FIB, trials)) == [
         Diagnostic("generator-bound", ("erlang", "go")),
         Diagnostic(
             "engine-rate-not-kept",
-            kept,
-            text=f"the load engine reported: {', '.join(kept)}",
+            ("go", "erlang"),
+            text="with go the load engine reported: half of it; also with erlang",
             remedy="ask for less",
         ),
-        Diagnostic("engine-odd", ("erlang (why)",), text="the load engine reported: erlang (why)"),
+        Diagnostic("engine-odd", ("erlang",), text="with erlang the load engine reported: why"),
     ]
 
 

@@ -234,7 +234,7 @@ def years_apart(contenders: Iterable[PlannedContender]) -> Iterator[Diagnostic]:
 
 def engine_warnings(measurement: Measurement, trials: Sequence[Trial]) -> Iterator[Diagnostic]:
     """`generator-bound`: the load engine was the bottleneck, not the server. `engine-…`: each other kind of
-    warning that the load engine gave, by contender, in its words of the trial that had it first."""
+    warning that the load engine gave, in the words of the first trial that had it."""
     by_code: dict[str, dict[str, EngineWarning]] = {}
     for trial in trials:
         for load in () if trial.outcome is Outcome.INTERRUPTED else measurement.decisive_loads(trial):
@@ -244,10 +244,10 @@ def engine_warnings(measurement: Measurement, trials: Sequence[Trial]) -> Iterat
                     by_code.setdefault(warning.code, {}).setdefault(trial.cell.contender, warning)
     yield from _named("generator-bound", by_code.pop("generator-bound", ()))
     for code, warnings in by_code.items():
-        texts = tuple(f"{name} ({warning.text})" for name, warning in warnings.items())
-        remedy = next(iter(warnings.values())).remedy
-        text = f"the load engine reported: {', '.join(texts)}"
-        yield Diagnostic(f"engine-{code}", texts, text=text, remedy=remedy)
+        (name, first), *others = warnings.items()
+        also = f"; also with {', '.join(other for other, _ in others)}" if others else ""
+        text = f"with {name} the load engine reported: {first.text}{also}"
+        yield Diagnostic(f"engine-{code}", tuple(warnings), text=text, remedy=first.remedy)
 
 
 def two_sided(experiment: Experiment, trials: Sequence[Trial]) -> Iterator[Diagnostic]:

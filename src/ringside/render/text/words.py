@@ -104,11 +104,11 @@ def blocks(analysis: RunAnalysis, *, is_over: bool = False) -> str:
 
 
 def point_heading(analysis: RunAnalysis, point: Point) -> str:
-    """`The message ring: one core; 100 units`: problem, point, and at the first one the conditions."""
-    label = analysis.label(point) if len(analysis.points) > 1 else ""
-    conditions = analysis.conditions if point == analysis.points[0] else ""
-    parts = "; ".join(filter(None, (label, conditions)))
-    return ": ".join(filter(None, (analysis.measurement.title, parts)))
+    """`The message ring: one core; 100 units`: problem, point, and at the first of several the conditions."""
+    title, parts = analysis.measurement.title, analysis.label(point)
+    if len(analysis.points) > 1 and point == analysis.points[0] and analysis.conditions:
+        parts += f"; {analysis.conditions}"
+    return title if parts == title else f"{title}: {parts}"
 
 
 def heading(analysis: RunAnalysis) -> str:
