@@ -51,7 +51,7 @@ def test_kept_figures_are_shown_where_nothing_was_measured(
     (workplace / "records").mkdir()
     for name in ("posts.json.xz", "today.json.xz"):
         assert (ROOT / "records" / name).is_file()
-        shutil.copy(ROOT / "records" / "posts-fib.json.xz", workplace / "records" / name)
+        shutil.copy(ROOT / "records" / "sleepers-million.json.xz", workplace / "records" / name)
     monkeypatch.setattr(context, "own_folder", lambda: workplace)
     assert "nothing was measured here" in in_process("show", status=None).stderr
     in_process("vs", "--runs=1", "true", "true")

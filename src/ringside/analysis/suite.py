@@ -47,11 +47,7 @@ def judge_claims(sources: Iterable[Published], runs: Sequence[AnalysedRun]) -> t
 
 def sources_of(analyses: Iterable[RunAnalysis]) -> tuple[Published, ...]:
     """The sources of runs, as they were when the runs were made, each once."""
-    sources = {
-        analysis.plan.published.name: analysis.plan.published
-        for analysis in analyses
-        if analysis.plan.published is not None
-    }
+    sources = {source.name: source for each in analyses if (source := each.plan.published)}
     return tuple(sources[name] for name in sorted(sources))
 
 
@@ -100,7 +96,10 @@ class Overview:
     """All contenders of some runs, in the order in which they are first named."""
 
     columns: tuple[OverviewColumn, ...]
-    names: tuple[str, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(name for column in self.columns for name in column.analysis.names))
 
     @property
     def kinds(self) -> dict[str, list[str]]:
@@ -114,13 +113,8 @@ def overview(analyses: Sequence[RunAnalysis]) -> Overview:
     problems = [analysis.measurement.name for analysis in analyses]
     distinct = len(set(problems)) == len(problems)
     labels = problems if distinct else [analysis.experiment.name for analysis in analyses]
-    return Overview(
-        tuple(
-            OverviewColumn(label, analysis, analysis.overview_point)
-            for label, analysis in zip(labels, analyses, strict=True)
-        ),
-        tuple(dict.fromkeys(name for analysis in analyses for name in analysis.names)),
-    )
+    pairs = zip(labels, analyses, strict=True)
+    return Overview(tuple(OverviewColumn(label, each, each.overview_point) for label, each in pairs))
 
 
 class SessionRatio(NamedTuple):

@@ -159,15 +159,6 @@ def test_a_missing_capability_is_a_reason(
     assert plan.past_limit(contender(entry), RING, Point(levels), headline) is None
 
 
-def test_contenders_must_take_part_and_know_the_factors() -> None:
-    plan.check_contenders({"a": contender(WorkloadEntry(("x",), most={"nodes": 9}))}, RING)
-    with pytest.raises(UsageError, match="`a` takes no part in the workload `feed`"):
-        plan.check_contenders({"a": contender(WorkloadEntry(("x",)))}, workload("feed"))
-    for entry in (WorkloadEntry(("x",), most={"colour": 9}), WorkloadEntry(("x",), only={"colour": (9,)})):
-        with pytest.raises(UsageError, match="has no factor `colour`"):
-            plan.check_contenders({"a": contender(entry)}, RING)
-
-
 def test_a_machine_must_have_the_cores_of_every_point() -> None:
     points = [point(RING, cores=2), point(RING, cores=4), point(RING, cores=1)]
     plan.check_machine(points, RING, Capacity(4, 0))

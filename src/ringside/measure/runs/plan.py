@@ -122,13 +122,12 @@ def _chosen(
     catalogue: Catalogue, experiment: Experiment, only: Sequence[str], listed: Collection[str]
 ) -> list[str]:
     """Of `only` those that the experiment lists, and those that no experiment lists and that could take part
-    in it."""
-    chosen = []
-    for name in only:
-        able = experiment.workload in catalogue.contender(name).workloads
-        if name in experiment.contenders or (able and name not in listed):
-            chosen.append(name)
-    return chosen
+    in it. Raises UsageError for an unknown one."""
+
+    def is_able(name: str) -> bool:
+        return experiment.workload in catalogue.contender(name).workloads
+
+    return [name for name in only if name in experiment.contenders or (name not in listed and is_able(name))]
 
 
 def with_settings(experiment: Experiment, settings: Mapping[str, Sequence[Level]]) -> Experiment:
@@ -225,16 +224,6 @@ def check_machine(points: Sequence[Point], workload: Workload, capacity: Capacit
         )
 
 
-def check_contenders(contenders: Mapping[str, Contender], workload: Workload) -> None:
-    """Every contender must take part in the workload, and name its factors rightly."""
-    for name, contender in contenders.items():
-        if workload.name not in contender.workloads:
-            raise UsageError(f"contender `{name}` takes no part in the workload `{workload.name}`")
-        entry = contender.workloads[workload.name]
-        for factor in (*entry.most, *entry.only):
-            workload.factor(factor)
-
-
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """An experiment that can start: all that is needed is resolved and checked."""
@@ -270,14 +259,12 @@ def check(experiment: Experiment, catalogue: Catalogue, capacity: Capacity) -> t
     workload = find_workload(experiment.workload)
     if experiment.sandbox:
         sandbox.check()
-    contenders = readable(experiment, catalogue)
-    check_contenders(contenders, workload)
+    # Names in files were checked when they were read.
+    for name, contender in readable(experiment, catalogue).items():
+        if workload.name not in contender.workloads:
+            raise UsageError(f"contender `{name}` takes no part in the workload `{workload.name}`")
     found = points(experiment, workload, capacity.cpus)
     check_machine(found, workload, capacity)
-    for name in experiment.show.metrics:
-        workload.metric(name)
-    if experiment.show.sweep:
-        workload.factor(experiment.show.sweep)
     if experiment.published:
         catalogue.published(experiment.published)
     return tuple(found)
