@@ -21,7 +21,7 @@ import pytest
 from ringside.errors import ProbeError
 from ringside.measure.host import Executor
 from ringside.probe.process import find_probe
-from ringside.probe.protocol import Started
+from ringside.probe.protocol import Started, TrialRequest
 from ringside.store import Store, database
 from tests.support.attacks import request
 from tests.support.command_line import RINGSIDE, in_process, ringside
@@ -240,10 +240,12 @@ def test_a_cpu_that_is_taken_away_during_a_run(cpuset: Path, place: Path, taken:
 
 
 def test_the_cgroup_of_a_killed_probe_is_removed_by_the_next() -> None:
+    """That of commands; each trial of a contender has one of its own."""
     executor = Executor()
+    command = TrialRequest(("sleep", "0.1"), "/", {}, request("good").limits, plain=True)
 
     def cgroup() -> Path | None:
-        messages = executor.trial(request("good"))
+        messages = executor.trial(command)
         (path,) = [each.cgroup for each in messages if isinstance(each, Started)]
         return Path(path) if path else None
 

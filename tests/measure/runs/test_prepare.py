@@ -160,16 +160,6 @@ def test_what_an_experiment_names_is_checked(
 
 
 @pytest.mark.usefixtures("pair")
-def test_what_is_to_be_shown_is_checked(prepare: Prepare) -> None:
-    experiment = Catalogue().experiment("pair")
-    for changes in ({"metrics": ("hops",)}, {"sweep": "hops"}):
-        with pytest.raises(UsageError, match="hops"):
-            prepare("pair", show=msgspec.structs.replace(experiment.show, **changes))
-    fine = msgspec.structs.replace(experiment.show, metrics=("hop_ns",), sweep="nodes")
-    assert prepare("pair", show=fine).experiment.show == fine
-
-
-@pytest.mark.usefixtures("pair")
 def test_a_sandbox_must_be_there(prepare: Prepare, workplace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ringside.measure.runs.sandbox.shutil.which", lambda program: None)
     prepared, needs = prepare("pair"), "^--sandbox needs bubblewrap: apt-get install bubblewrap$"
