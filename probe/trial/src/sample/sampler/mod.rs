@@ -311,11 +311,14 @@ impl Sampler {
             let (pid, thread) = (process.pid, process.living_thread);
             // One that is being forked is seen before it is in the cgroup of its parent; until it is, it cannot run.
             let has_run = cpu_ns_of(pid) > 0;
-            let own = self.procfs.read(format_args!("{thread}/cgroup"));
             // Older kernels do not tell a path that is too long.
-            let is_outside = has_run && !own.is_some_and(|own| cgroup.holds(own));
-            // One that has just ended is in no cgroup any more.
-            self.left_cgroup |= is_outside && self.procfs.process(pid).is_some_and(|now| now.alive);
+            let mut is_outside =
+                || !self.procfs.read(format_args!("{thread}/cgroup")).is_some_and(|own| cgroup.holds(own));
+            if has_run && is_outside() {
+                // A thread that ended meanwhile was in no cgroup any more.
+                let lives = |now: Process| now.alive && now.living_thread == thread;
+                self.left_cgroup |= self.procfs.process(pid).is_some_and(lives);
+            }
         }
     }
 
