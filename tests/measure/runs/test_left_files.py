@@ -49,8 +49,7 @@ def carried_out(script: str, temporary: Path, namespaces: str = "auto") -> list[
 def left(script: str, temporary: Path, namespaces: str = "auto") -> int:
     """How many files a script leaves, by the probe; in truth there are none after it."""
     final = last(carried_out(script, temporary, namespaces))
-    assert final.outcome == "ok", final
-    assert final.interference == ()
+    assert (final.outcome, final.interference) == ("ok", ()), final
     assert os.listdir(temporary) == []
     return final.left_files
 
@@ -70,8 +69,8 @@ os.chmod(place, 0)
 @both_ways
 def test_what_is_left_in_the_temporary_folder(tmp_path: Path, namespaces: str) -> None:
     outside, temporary = tmp_path / "outside", tmp_path / "temporary"
-    for folder in (outside, temporary):
-        folder.mkdir()
+    outside.mkdir()
+    temporary.mkdir()
     (outside / "kept").touch()
     assert left(LEAVES.format(outside=str(outside)), temporary, namespaces) == 5
     assert os.listdir(outside) == ["kept"]
@@ -99,18 +98,19 @@ def test_what_is_left_in_shared_memory(tmp_path: Path) -> None:
             pytest.skip("no namespaces can be made here")
         final = last(messages)
         assert (final.outcome, final.left_files) == ("ok", 5), final
-    harmless = last(
-        executor.trial(program("open('/dev/shm/used', 'w'); os.unlink('/dev/shm/used')", tmp_path))
-    )
+    unlinks = program("open('/dev/shm/used', 'w'); os.unlink('/dev/shm/used')", tmp_path)
+    harmless = last(executor.trial(unlinks))
     assert (harmless.outcome, harmless.left_files) == ("ok", 0)
 
 
+# The sampler looks once the shared memory of the host has changed by 16 MiB. Another program that frees as
+# much then can hide one write, not both. In 3 s a busy machine sees the files twice.
 HIDES = """
-for place in places:
-    for _ in range(30):
-        os.write(place, bytes(1 << 20))
-# So long that it is seen twice on a busy machine as well.
-time.sleep(3)
+for pause_s in 0.5, 3:
+    for place in places:
+        for _ in range(20):
+            os.write(place, bytes(1 << 20))
+    time.sleep(pause_s)
 """
 MAPS = """
 import mmap
@@ -128,7 +128,7 @@ def test_memory_in_files_that_nobody_maps(tmp_path: Path, namespaces: str) -> No
     final = last(carried_out(opens + HIDES, tmp_path, namespaces))
     assert (final.outcome, final.left_files) == ("ok", 0)
     assert final.unmapped_bytes
-    assert abs(final.unmapped_bytes - (60 << 20)) < 2 << 20
+    assert abs(final.unmapped_bytes - (80 << 20)) < 2 << 20
     assert (final.peak_pss_bytes or 0) < 40 << 20
     mapped = last(carried_out(MAPS, tmp_path, namespaces))
     assert mapped.unmapped_bytes is None
@@ -145,7 +145,7 @@ def test_files_that_were_there_before_are_inputs(tmp_path: Path) -> None:
     finally:
         place.unlink()
     assert final.unmapped_bytes
-    assert abs(final.unmapped_bytes - (30 << 20)) < 2 << 20
+    assert abs(final.unmapped_bytes - (40 << 20)) < 2 << 20
 
 
 def test_memory_in_files_while_others_free_theirs(tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_memory_in_files_while_others_free_theirs(tmp_path: Path) -> None:
         freed.join()
     if not has_own_namespaces(messages):
         pytest.skip("no namespaces can be made here")
-    assert abs((last(messages).unmapped_bytes or 0) - (30 << 20)) < 2 << 20
+    assert abs((last(messages).unmapped_bytes or 0) - (40 << 20)) < 2 << 20
 
 
 def test_the_limit_on_memory_includes_such_files(tmp_path: Path) -> None:
