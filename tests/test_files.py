@@ -1,7 +1,5 @@
 """Locks by a file."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import threading

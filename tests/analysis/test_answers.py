@@ -1,8 +1,6 @@
 """What else than the programs may have decided an order: each condition by planted figures, on both of its
 sides. The sentences are in tests/render/text/test_answers.py."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping, Sequence
 from operator import mul

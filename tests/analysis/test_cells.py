@@ -1,7 +1,5 @@
 """Cells: outcomes, medians, reasons; the trial that is shown over time."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import random

@@ -1,7 +1,5 @@
 """Comparisons of contenders: pairs, families over points and metrics, verdicts, ranks."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Mapping

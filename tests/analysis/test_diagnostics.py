@@ -1,8 +1,6 @@
 """Weak points of a run: the conditions of single diagnostics, and diagnostics of whole runs, of which each is
 raised by what it is about alone."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import random

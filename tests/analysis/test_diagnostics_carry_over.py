@@ -1,7 +1,5 @@
 """Whether the effect of a contender on the one after it is noticed."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import random

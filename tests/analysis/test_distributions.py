@@ -1,7 +1,5 @@
 """Executions of commands, described, and how they change with a parameter."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import random

@@ -1,7 +1,5 @@
 """Observations, looks at what is decided, and looks taken again from the trials of a run."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import random

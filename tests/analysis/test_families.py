@@ -1,7 +1,5 @@
 """Families: nothing is said of one that holds for one of its members only."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The figures of a run: trials that count, comparisons, ranks, what is swept."""
 
-from __future__ import annotations
-
 import dataclasses
 import random
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Series of runs, their changes, and what else changed there."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A run on two machines of which one is twice as fast: no ratio shows that, the table of machines does."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math

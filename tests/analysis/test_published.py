@@ -1,7 +1,5 @@
 """What a source reported beside what a run measured."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The analysis of whole runs: of experiments, commands and targets, and what is drawn of them."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Two runs at different times."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Scaling over cores and growth with the size of the work, with planted laws."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Callable, Collection, Mapping

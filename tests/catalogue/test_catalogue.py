@@ -1,7 +1,5 @@
 """The catalogue that travels with ringside, and the releases of runtimes."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 

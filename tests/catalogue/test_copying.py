@@ -1,7 +1,5 @@
 """`ringside new contender`: a copy builds, keeps the contract, and overwrites nothing."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """TOML files: what is wrong with one, in one line that names its place."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The reference of all keys, and what becomes of each mistake in a file."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

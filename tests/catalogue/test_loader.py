@@ -1,7 +1,5 @@
 """How files become the model's types: what the schema cannot check, and where files are found."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from pathlib import Path

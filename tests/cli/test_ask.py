@@ -1,7 +1,5 @@
 """`ringside ask`, from the command line to what it prints."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

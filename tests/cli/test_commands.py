@@ -1,7 +1,5 @@
 """The command line as a user meets it: the real command, real trials, fakes for contenders."""
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import io

@@ -1,7 +1,5 @@
 """`ringside compare`, and the gates of `compare` and `vs`."""
 
-from __future__ import annotations
-
 import contextvars
 import dataclasses
 import json

@@ -1,8 +1,6 @@
 """What hyperfine's integration tests ask for, asked of `ringside vs`, where the options mean the same; and
 the order in which commands and what surrounds them are executed. Each test names what differs."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

@@ -1,7 +1,5 @@
 """The group of commands: their tables, and imports that wait."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -1,7 +1,5 @@
 """Optional runtimes of bundled contenders: each that is found gives right evidence; none is missed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

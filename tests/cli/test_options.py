@@ -1,7 +1,5 @@
 """What holds for every option of every command, and for every command that is printed."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 import shlex

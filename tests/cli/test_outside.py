@@ -1,7 +1,5 @@
 """Contenders from outside the catalogue: `--with`."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A trial that fails shows why, and can be repeated."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Suites and services as a user meets them: the real command, real trials, fakes for contenders."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """`ringside vs` as a user meets it: the real command, the real probe, real programs."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

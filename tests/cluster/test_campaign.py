@@ -1,7 +1,5 @@
 """Runs on several machines of a cluster without Ray: all but the probe and the transport is real."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path

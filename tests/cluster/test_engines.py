@@ -1,7 +1,5 @@
 """Loads from several nodes of a real Ray cluster on this machine, at a real server on the loopback."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

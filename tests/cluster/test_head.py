@@ -1,7 +1,5 @@
 """A cluster whose head dies in the middle of a run, and the run that goes on with another cluster."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Which machines of a cluster take part, and what is said about those that do not: without Ray."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,8 +1,6 @@
 """Runs whose nodes have addresses of their own, in network namespaces: what listens on a loopback is out of
 reach, as on another machine, and hosts can be cut off and killed."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

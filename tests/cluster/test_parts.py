@@ -1,7 +1,5 @@
 """A load that several engines share, on this machine without a cluster: parts, records, one outcome."""
 
-from __future__ import annotations
-
 import re
 import threading
 from collections.abc import Callable

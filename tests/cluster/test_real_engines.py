@@ -1,8 +1,6 @@
 """Two-sided runs on a real Ray cluster of several nodes on this machine: the contender on one, engines on
 others."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Iterator

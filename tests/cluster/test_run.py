@@ -1,7 +1,5 @@
 """Runs on a real Ray cluster of several nodes, each with a lock and a folder of its own, as machines have."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterator

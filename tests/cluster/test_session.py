@@ -1,7 +1,5 @@
 """Connecting to a real Ray, and which of its nodes can run contenders."""
 
-from __future__ import annotations
-
 import importlib
 import io
 import socket

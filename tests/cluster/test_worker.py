@@ -1,8 +1,6 @@
 """Two-sided trials with engines beside the contender, without a cluster: what the probe makes of what engines
 counted. tests/cluster/test_real_engines.py has real nodes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from typing import cast

@@ -1,8 +1,6 @@
 """`ringside check`: every rule has a contender that breaks it, and no other. Each is a copy of a contender of
 the catalogue with one thing changed."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """CONTRIBUTING, followed literally, with the core of a contract alone: in Perl, part of every Debian."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

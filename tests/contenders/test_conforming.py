@@ -1,8 +1,6 @@
 """Every contender of the catalogue passes `ringside check`, and none writes into its sources. `make test`
 checks each workload of one contender in short, `make integration` all by every rule."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

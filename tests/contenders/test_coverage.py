@@ -1,7 +1,5 @@
 """The table of contenders says what the manifests say, and each workload that it lacks has a reason."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 """What ends a program, or a part of it: SIGTERM and the end of stdin in the middle of a computation, and the
 death of a worker."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

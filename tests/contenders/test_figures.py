@@ -1,8 +1,6 @@
 """Every contender through the real probe: its trials have all figures. The rules that they keep are those of
 `ringside check`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pytest

@@ -1,7 +1,5 @@
 """What the libraries of some gateways do not allow, as their READMEs say, and all others do."""
 
-from __future__ import annotations
-
 import re
 import socket
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What users of load generators meet in real servers, each by a server of a few lines that does it."""
 
-from __future__ import annotations
-
 import csv
 import itertools
 import json

@@ -1,7 +1,5 @@
 """The live view of a load."""
 
-from __future__ import annotations
-
 import io
 from typing import Any
 

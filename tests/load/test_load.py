@@ -1,7 +1,5 @@
 """`ringside load` as a user meets it: the real command, the real engine, a real server."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

@@ -1,7 +1,5 @@
 """Options of a load: held against each other, and made into the probe's request."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`ringside load` inside TLS and by HTTP/2: the real engine, and servers of libraries."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What requests carry: heads, bodies, placeholders, several targets; and the forms of results."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

@@ -1,7 +1,5 @@
 """The engine's messages as one value, the document of `--json`, and HdrHistogram's text of percentiles."""
 
-from __future__ import annotations
-
 import re
 from itertools import pairwise
 from typing import Any

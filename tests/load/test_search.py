@@ -1,7 +1,5 @@
 """The search for the highest rate that keeps a condition."""
 
-from __future__ import annotations
-
 import json
 import threading
 import time

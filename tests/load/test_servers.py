@@ -1,8 +1,6 @@
 """Loads on servers that people use: no request may fail, whatever each of them makes of the protocols that it
 speaks. h2 is HTTP/2 without TLS, which the client has to know; h2s is HTTP/2 that ALPN has chosen."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

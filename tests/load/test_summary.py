@@ -1,7 +1,5 @@
 """A load's result for a person, of made-up results: whoever changes it reads here what comes of it."""
 
-from __future__ import annotations
-
 import io
 from dataclasses import replace as replace_target
 from typing import Any

@@ -1,7 +1,5 @@
 """Targets of a load: their parts, their addresses."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

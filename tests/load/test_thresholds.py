@@ -1,7 +1,5 @@
 """Thresholds of a load: how they are written, and what they are held against."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import socket

@@ -1,7 +1,5 @@
 """Two targets under the same load in turn: the run that `load --vs` makes."""
 
-from __future__ import annotations
-
 import json
 import signal
 from collections.abc import Sequence

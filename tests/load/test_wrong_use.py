@@ -1,7 +1,5 @@
 """Wrong use of `ringside load`: each mistake gets one line that says what to do, and status 2."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Callable
 from pathlib import Path

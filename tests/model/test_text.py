@@ -1,7 +1,5 @@
 """Texts for a line of a terminal."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

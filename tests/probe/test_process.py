@@ -1,7 +1,5 @@
 """The driver of the probe, with probes that fail, hang and talk nonsense."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

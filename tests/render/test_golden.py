@@ -2,8 +2,6 @@
 whoever changes a sentence, a table, a verdict or a plot reads here what comes of it. Of the plots there is
 one of each kind: a line for each layer and the first row of each table of data."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

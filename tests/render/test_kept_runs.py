@@ -1,7 +1,5 @@
 """`vs` and `load --vs` keep their runs: the other commands take them as they take those of `run`."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

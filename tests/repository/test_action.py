@@ -1,7 +1,5 @@
 """The GitHub Action: its script with real runs, and a `gh` that notes what it is asked for."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """docs/ARCHITECTURE.md is true: its packages are those of the layers, and what it names exists."""
 
-from __future__ import annotations
-
 import ast
 import re
 

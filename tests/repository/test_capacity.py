@@ -1,7 +1,5 @@
 """The table of docs/CLUSTER.md is the arithmetic of scripts/capacity.py, on figures of our record."""
 
-from __future__ import annotations
-
 import html
 import re
 

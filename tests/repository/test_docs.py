@@ -1,7 +1,5 @@
 """What the documents say is there, is there."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import re
 import subprocess

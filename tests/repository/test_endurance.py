@@ -1,7 +1,5 @@
 """scripts/endurance.py in short: `make soak` runs it for hours."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 import sqlite3

@@ -1,7 +1,5 @@
 """A few hundred changed inputs for each reader; `scripts/fuzz_readers.py` does so as long as one wants."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

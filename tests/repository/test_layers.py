@@ -1,7 +1,5 @@
 """Imports go one way, between packages and inside them; analysis formats nothing, render computes nothing."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Mapping

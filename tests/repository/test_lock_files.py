@@ -1,8 +1,6 @@
 """The lock files hold what pyproject.toml asks for, so that a fresh environment has all of it, and no package
 that needs a newer Rust than Cargo.toml names."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

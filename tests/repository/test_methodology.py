@@ -1,7 +1,5 @@
 """The worked example of docs/METHODOLOGY.md: every number in it is recomputed."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import re

@@ -1,7 +1,5 @@
 """Tests use the public names of the product; a class name stands for one thing."""
 
-from __future__ import annotations
-
 import ast
 from collections import defaultdict
 

@@ -1,7 +1,5 @@
 """docs/POSTS.md: figures of records in prose that is written by hand, each sentence with its condition."""
 
-from __future__ import annotations
-
 import importlib
 import re
 from typing import Any

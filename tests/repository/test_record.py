@@ -1,7 +1,5 @@
 """scripts/record and the Containerfile, as far as they go without a system of their own."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """The site of the records: of runs that are made up here all files, and docs/site/ itself, as it is kept."""
 
-from __future__ import annotations
-
 import base64
 import dataclasses
 import gzip

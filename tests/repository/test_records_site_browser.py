@@ -1,7 +1,5 @@
 """docs/site/ in a real browser, from its folder."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

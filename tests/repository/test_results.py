@@ -1,7 +1,5 @@
 """Documents that are made from a record: scripts/results.py, with the golden showdown in place of one."""
 
-from __future__ import annotations
-
 import importlib
 import re
 from dataclasses import replace

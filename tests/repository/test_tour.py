@@ -1,7 +1,5 @@
 """Pages that show the tree and the records (scripts/tour.py), and the commands of docs/TOUR.md."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

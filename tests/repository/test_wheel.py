@@ -1,7 +1,5 @@
 """The wheel works in an empty folder, in an environment that has nothing of the repository."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

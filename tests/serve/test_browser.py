@@ -1,8 +1,6 @@
 """The live page of a real run, which `run --serve` shows, in a real browser. Every wait is for a condition;
 nothing here depends on how fast the host is."""
 
-from __future__ import annotations
-
 import re
 import signal
 import subprocess

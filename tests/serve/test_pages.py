@@ -1,7 +1,5 @@
 """The live page's routes, over HTTP, from a server in a thread."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import json

@@ -1,7 +1,5 @@
 """The server of the live page: where it listens, how it ends, and what it needs."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 import signal

@@ -1,7 +1,5 @@
 """Stores in PostgreSQL. tests/store/test_store.py has what both databases share."""
 
-from __future__ import annotations
-
 import json
 import socket
 import subprocess

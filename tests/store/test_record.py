@@ -1,7 +1,5 @@
 """Records: whole runs as one file, read in place of a store."""
 
-from __future__ import annotations
-
 import base64
 import json
 import lzma

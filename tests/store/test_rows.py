@@ -1,7 +1,5 @@
 """Rows of trials as they stand in stores."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """Runs by the names that users give them."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Samples as one text of the store."""
 
-from __future__ import annotations
-
 import base64
 import json
 import math

@@ -1,7 +1,5 @@
 """Analyses of runs with exact figures, made from a plan and trials: for tests of what formats them."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 from collections.abc import Collection, Mapping, Sequence

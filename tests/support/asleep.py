@@ -1,8 +1,6 @@
 """Made-up trials of `sleepers`: memory and the time of starting grow with the tasks, and so does lateness
 where a runtime cannot wake so many in a second."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import random

@@ -1,7 +1,5 @@
 """Trials of fakes that attack (tests/fakes), by the real probe."""
 
-from __future__ import annotations
-
 import os
 import sys
 from functools import cache

@@ -1,7 +1,5 @@
 """Pages in a real browser: where it is, and what a page did there."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Tables of cases beside the tests that take them."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 from typing import Any

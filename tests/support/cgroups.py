@@ -1,7 +1,5 @@
 """The cgroups that probes make."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

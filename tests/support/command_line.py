@@ -1,7 +1,5 @@
 """The real command, in a process of its own, or in this one: starts are slow."""
 
-from __future__ import annotations
-
 import contextlib
 import contextvars
 import io

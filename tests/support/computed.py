@@ -1,8 +1,6 @@
 """Made-up trials of `batch` and `jobs`: times over cores follow the Universal Scalability Law with known
 parameters."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import random

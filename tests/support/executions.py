@@ -1,7 +1,5 @@
 """Made-up executions of commands, and the analysis of what `vs` or `load --vs` measured."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """A cluster without Ray: its actors are objects of this process, called when their answers are asked for."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -29,7 +27,7 @@ def node(name: str, address: str = "192.0.2.1", *, has_resource: bool = True) ->
 class Call:
     """What Ray has a reference for: a method's answer."""
 
-    actor: Actor
+    actor: "Actor"
     method: str
     words: tuple[Any, ...]
     answers: list[Any] = field(default_factory=list)

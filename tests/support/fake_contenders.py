@@ -1,7 +1,5 @@
 """Contenders that only pretend, as folders with a manifest (tests/fakes)."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

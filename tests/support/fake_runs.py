@@ -1,7 +1,5 @@
 """Runs through a fake executor: everything but the probe is real."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any

@@ -1,8 +1,6 @@
 """Texts kept word by word in tests/golden: who changes a sentence, a table or a document reads there what it
 makes of them. `GOLDEN=write .venv/bin/pytest tests/render tests/load` writes them anew."""
 
-from __future__ import annotations
-
 import os
 
 from tests.support import TESTS

@@ -1,7 +1,5 @@
 """The live page from a server in a thread, and a client of it."""
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import json

@@ -1,7 +1,5 @@
 """A small server for loads: HTTP/1.1 with connections that are kept, streams, and lines. Prints two ports."""
 
-from __future__ import annotations
-
 import http.server
 import socketserver
 import threading

@@ -1,7 +1,5 @@
 """Results of made-up loads. No two counts are equal, so that a swap shows."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Another process that has the lock of the machine."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator

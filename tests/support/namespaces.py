@@ -1,8 +1,6 @@
 """Network namespaces of Linux, each with an address of its own on one bridge: machines of a network as far as
 sockets can tell. Only root can make them."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Iterator, Sequence

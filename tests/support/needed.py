@@ -3,8 +3,6 @@
 `python -m tests.support.needed` prints those of `make test`, with the word `integration` those of that too.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Servers of a few lines that do one thing that real servers do, in threads of the test."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import socket

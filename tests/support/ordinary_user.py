@@ -1,8 +1,6 @@
 """Actions of a test as an ordinary user, in an interpreter of their own: a fork of one where other tests have
 started threads (gRPC's, for example) may crash."""
 
-from __future__ import annotations
-
 import ctypes
 import importlib
 import os

@@ -1,7 +1,5 @@
 """The p-values of a single look, which verdicts over several looks are made of."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TypeVar
 

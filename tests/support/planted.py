@@ -1,7 +1,5 @@
 """Runs whose figures are planted, for tests of what is said of them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from ringside.analysis.run import RunAnalysis

@@ -1,7 +1,5 @@
 """Points of workloads and trials at them, for tests that start nothing."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A PostgreSQL of the tests' own: a server in a temporary folder, reached by a socket in it only."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import pwd

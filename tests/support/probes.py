@@ -1,7 +1,5 @@
 """Probes that misbehave, and requests for them."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

@@ -1,7 +1,5 @@
 """Processes that a test has started: which there are, on which ports, and waiting until they are gone."""
 
-from __future__ import annotations
-
 import os
 import socket
 import time

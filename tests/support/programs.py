@@ -1,7 +1,5 @@
 """Contenders of the catalogue, through the probe or by themselves; and processes that programs start."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

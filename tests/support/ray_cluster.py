@@ -1,8 +1,6 @@
 """A real Ray cluster of several nodes on this machine, in a folder of its own, so that it neither finds nor
 disturbs another one here."""
 
-from __future__ import annotations
-
 import math
 import os
 import random

@@ -1,8 +1,6 @@
 """What `scripts/fuzz_readers.py` feeds to each reader: valid texts, changed at random. A reader may refuse
 what it gets with its documented error, and do nothing else."""
 
-from __future__ import annotations
-
 import copy
 import io
 import json

@@ -1,7 +1,5 @@
 """Made-up runs in a store, without measuring anything: for tests of what reads them."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math

@@ -1,7 +1,5 @@
 """Made-up trials of servers: a load message for each load that the probe would drive, with random figures."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import itertools

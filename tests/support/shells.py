@@ -1,7 +1,5 @@
 """Scripts for a shell in which `ringside` is the command, with mounts of their own where these can be had."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

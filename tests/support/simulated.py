@@ -1,7 +1,5 @@
 """Runs whose times are drawn: they take the looks of real ones, and cells leave them as they do there."""
 
-from __future__ import annotations
-
 import math
 import random
 import re

@@ -1,7 +1,5 @@
 """In CI a test is skipped only for what its machine cannot have: whatever else is missing is a failure."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Generator

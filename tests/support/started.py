@@ -1,7 +1,5 @@
 """Servers of the tests in processes of their own, which print their ports."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """The trials of a run of another process, as the store in the working directory has them."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import subprocess

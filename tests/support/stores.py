@@ -1,7 +1,5 @@
 """Contenders and trials with a value of their own in every field, and another process that holds a run."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator

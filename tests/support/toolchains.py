@@ -1,7 +1,5 @@
 """Runtimes that are scripts, and a contender on one."""
 
-from __future__ import annotations
-
 import stat
 from pathlib import Path
 

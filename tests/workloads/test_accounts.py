@@ -1,7 +1,5 @@
 """The evidence and the figures of `accounts`, and programs without isolation."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 from typing import Any

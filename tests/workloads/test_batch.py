@@ -1,7 +1,5 @@
 """The evidence, the figures and the diagnosis of `batch`."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 

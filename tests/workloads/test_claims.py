@@ -1,7 +1,5 @@
 """Claims of sources: each comes out each way where figures are planted, and never from an estimate."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import tomllib

@@ -1,7 +1,5 @@
 """The figures and the diagnostics of `ringside vs`."""
 
-from __future__ import annotations
-
 import dataclasses
 
 from msgspec.structs import replace

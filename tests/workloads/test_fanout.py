@@ -1,7 +1,5 @@
 """What `fanout` requests of the probe, and its figures."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """What `feed` requests of the probe, its figures and its time line."""
 
-from __future__ import annotations
-
 import dataclasses
 import random
 import tomllib

@@ -1,7 +1,5 @@
 """What `fib` requests of the probe, and its figures."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

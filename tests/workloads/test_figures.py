@@ -1,7 +1,5 @@
 """The figures that each workload makes of its trials."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path

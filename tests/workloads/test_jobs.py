@@ -1,7 +1,5 @@
 """The evidence and the figures of `jobs`."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

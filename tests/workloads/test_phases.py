@@ -1,7 +1,5 @@
 """Phases that a program reports, against the times at which the probe read their lines."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,8 +1,6 @@
 """Workloads of other distributions: how they are looked up, and one that is run from the experiment to the
 report."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """What holds for every measurement that comes with ringside."""
 
-from __future__ import annotations
-
 import tomllib
 from typing import Any
 

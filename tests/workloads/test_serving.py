@@ -1,7 +1,5 @@
 """What the workloads of servers share: figures of a step under load, and the loads that decide."""
 
-from __future__ import annotations
-
 import pytest
 from msgspec.structs import replace
 

@@ -1,7 +1,5 @@
 """The evidence and the figures of `sleepers`."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 from itertools import pairwise

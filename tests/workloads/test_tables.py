@@ -1,7 +1,5 @@
 """Tables of metrics: what a row can be, and what it cannot; and of what else a workload declares."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

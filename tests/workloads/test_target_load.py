@@ -1,7 +1,5 @@
 """The figures and the diagnostics of `ringside load --vs`."""
 
-from __future__ import annotations
-
 import pytest
 from msgspec.structs import replace
 

@@ -1,7 +1,5 @@
 """The lock that keeps two measurements apart."""
 
-from __future__ import annotations
-
 import os
 import signal
 import stat

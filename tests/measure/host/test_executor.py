@@ -1,7 +1,5 @@
 """Trials by the real probe, of real programs that misbehave."""
 
-from __future__ import annotations
-
 import os
 import resource
 import signal

@@ -1,8 +1,6 @@
 """Programs that attack the probe, the run or each other: each is a mode of tests/fakes, and none may hang a
 trial, forge a figure, or outlive its end (docs/RELIABILITY.md)."""
 
-from __future__ import annotations
-
 import os
 import socket
 import sys

@@ -1,7 +1,5 @@
 """How often cells repeat their work: trials of programs that are fast, slow, or slow at first."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Several runs, one after another, in this process: all but the probe is real."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable, Iterator

@@ -1,8 +1,6 @@
 """Faults of the environment, had for real: each is one clear line, loses no finished trial, and the run can
 be resumed (docs/RELIABILITY.md)."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty

@@ -1,8 +1,6 @@
 """A disk that becomes full at any write: the run ends in one line, loses no trial that was reported, and goes
 on when there is room again (docs/RELIABILITY.md)."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import sqlite3

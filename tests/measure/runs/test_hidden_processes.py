@@ -1,8 +1,6 @@
 """/proc mounted with hidepid=2, where an ordinary user sees only processes that it may trace: figures are
 right, or the trial says what is missing, and nothing is left running (docs/RELIABILITY.md)."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import time

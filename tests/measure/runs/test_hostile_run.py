@@ -1,8 +1,6 @@
 """A run in which every attack of tests/fakes takes part beside honest programs: it ends, each attack is a
 row, the honest ones lose nothing, and nothing is left behind."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

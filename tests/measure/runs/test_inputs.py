@@ -1,7 +1,5 @@
 """How input files are made, kept and checked."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -2,8 +2,6 @@
 is whole, `--resume` completes the same plan with no trial twice, and nothing is left: no process, no port, no
 folder, no cgroup. Ctrl-C, too."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal

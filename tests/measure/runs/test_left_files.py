@@ -1,8 +1,6 @@
 """Files that programs leave in the temporary folder or in shared memory, and memory in files that they do not
 map: both are reported, and no later program finds them."""
 
-from __future__ import annotations
-
 import os
 import signal
 import stat

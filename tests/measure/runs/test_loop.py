@@ -1,7 +1,5 @@
 """The loop over blocks with makers of trials that start nothing."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import math

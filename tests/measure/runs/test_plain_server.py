@@ -1,7 +1,5 @@
 """Servers that do not speak the protocol, through the shell program that announces them."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

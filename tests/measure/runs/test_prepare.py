@@ -1,7 +1,5 @@
 """Experiments prepared, begun and resumed, and the requests of their trials; all but the probe is real."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import re

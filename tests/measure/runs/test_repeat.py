@@ -1,7 +1,5 @@
 """Which trial is repeated, and how: through a fake executor."""
 
-from __future__ import annotations
-
 import shlex
 import subprocess
 from collections.abc import Sequence

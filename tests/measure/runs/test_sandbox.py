@@ -1,7 +1,5 @@
 """Contenders under bubblewrap, seen from inside: a real sandbox around real programs."""
 
-from __future__ import annotations
-
 import os
 import pwd
 import shutil

@@ -1,7 +1,5 @@
 """The request of a trial, and the trial that the probe's messages make."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import json

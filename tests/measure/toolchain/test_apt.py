@@ -1,7 +1,5 @@
 """Which release of apt's brings a runtime, and what `setup` installs, by programs that answer as apt does."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable

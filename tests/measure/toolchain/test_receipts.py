@@ -1,7 +1,5 @@
 """Version receipts of runtimes, and how systems get runtimes."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

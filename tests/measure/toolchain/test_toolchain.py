@@ -1,7 +1,5 @@
 """Builds and sources of contenders."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import signal

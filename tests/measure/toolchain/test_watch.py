@@ -1,7 +1,5 @@
 """Files of contenders that change during a run."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Trials of commands through a fake executor, and their commands."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 from collections.abc import Mapping, Sequence

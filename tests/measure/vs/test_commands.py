@@ -1,7 +1,5 @@
 """The commands of `vs`: how they are split, named and refused."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Where the output of a command goes, by real pipes and files."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,8 +1,6 @@
 """The JSON documents and the formats of other tools, word by word, of made-up runs: who changes
 one reads here what comes of it."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re

@@ -1,7 +1,5 @@
 """A run in the formats of other tools, and as CSV; each metric of each workload in every format."""
 
-from __future__ import annotations
-
 import csv as reader
 import importlib.util
 import json

@@ -1,7 +1,5 @@
 """What axe-core finds in the pages, in light and in dark: no serious or critical violation."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,8 +1,6 @@
 """Reports in a real browser: what they do there, on a desk, on a phone, in the dark and on paper. One page
 of a suite serves most tests; every wait is for a condition."""
 
-from __future__ import annotations
-
 import csv
 import io
 import itertools

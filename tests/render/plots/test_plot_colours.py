@@ -1,7 +1,5 @@
 """The colours of the page: as different as they must be, for the colour-blind too."""
 
-from __future__ import annotations
-
 import re
 from itertools import combinations
 from typing import Any

@@ -1,7 +1,5 @@
 """Specifications of plots: their data and axes. tests/render/html/test_html.py has a browser draw them."""
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import dataclasses

@@ -1,7 +1,5 @@
 """Sites, posts and badges, as `ringside report` writes them."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re

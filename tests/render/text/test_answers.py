@@ -1,7 +1,5 @@
 """A run in sentences: whoever changes one reads here what comes of it."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import html

@@ -1,7 +1,5 @@
 """The sentences of a record: as they were printed before, and none against its table."""
 
-from __future__ import annotations
-
 import importlib
 import io
 import re

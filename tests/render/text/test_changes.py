@@ -1,8 +1,6 @@
 """Pictures of what changed between runs. Their tables are in tests/golden/tables.txt, their sentences in
 tests/golden/sentences.txt."""
 
-from __future__ import annotations
-
 import dataclasses
 import random
 from typing import Any

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import dataclasses
 import shlex
 from typing import Any

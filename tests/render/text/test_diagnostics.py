@@ -1,7 +1,5 @@
 """The texts of all diagnostics. When they are raised is tested beside `analysis.diagnostics`."""
 
-from __future__ import annotations
-
 import pytest
 
 from ringside.model.results import Diagnostic

@@ -1,7 +1,5 @@
 """What `vs` and `load --vs` show and export, from made-up executions and loads."""
 
-from __future__ import annotations
-
 import dataclasses
 import io
 import json

@@ -1,7 +1,5 @@
 """Sentences about comparisons: whoever changes one reads here what comes of it."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterator
 from typing import Any, get_args

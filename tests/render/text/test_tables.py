@@ -1,7 +1,5 @@
 """Texts of tables, as they are, of made-up runs: whoever changes a table reads here what comes of it."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 

@@ -1,7 +1,5 @@
 """Output of a terminal: tables, sentences, bars, bands of latency."""
 
-from __future__ import annotations
-
 import io
 
 import pytest
