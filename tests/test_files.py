@@ -26,9 +26,7 @@ def test_one_has_it_at_a_time(tmp_path: Path) -> None:
     assert not path.exists()
 
 
-def test_a_file_that_was_removed_while_it_was_opened_is_no_lock(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_removed_as_it_was_opened_is_no_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The holder removes its file and gives it back, between the two calls of the next one: a third one makes
     the file anew, and only one of the two may have the lock."""
     path = tmp_path / "lock"

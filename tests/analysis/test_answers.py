@@ -188,9 +188,7 @@ class Half(Exact):
 
 
 @pytest.mark.parametrize(("times", "is_excluded"), [(1.9, False), (2.1, True)])
-def test_what_is_not_the_programs_matters_where_it_could_have_decided(
-    times: float, *, is_excluded: bool
-) -> None:
+def test_what_is_not_the_programs_matters_where_it_could_decide(times: float, *, is_excluded: bool) -> None:
     of = run({"erlang": 100.0, "go": 100 * times}, measurement=Half(0.5))
     reason = "much of a figure is not the program's: go: the rest is waiting"
     check(of, "waiting", reason, is_excluded=is_excluded)

@@ -67,9 +67,7 @@ def compared(
     ("metric", "double", "half"),
     [(HOP, Verdict.SLOWER, Verdict.FASTER), (RATE, Verdict.FASTER, Verdict.SLOWER)],
 )
-def test_the_direction_of_a_metric_decides_what_is_better(
-    metric: Metric, double: Verdict, half: Verdict
-) -> None:
+def test_a_metrics_direction_decides_what_is_better(metric: Metric, double: Verdict, half: Verdict) -> None:
     """In either order of the pair."""
     of = family({(metric, HERE): values(base=10, double=20, half=5)})
     for one, other, ratio, verdict in (

@@ -102,9 +102,7 @@ def test_without_a_metric_all_compared_ones_are_shown() -> None:
     ("margin", "verdict"),
     [(None, Verdict.INCONCLUSIVE), (0.053, Verdict.INCONCLUSIVE), (0.055, Verdict.EQUIVALENT)],
 )
-def test_the_same_twice_is_equivalent_at_a_margin_beyond_the_intervals(
-    margin: float | None, verdict: Verdict
-) -> None:
+def test_the_same_twice_is_equivalent_beyond_the_intervals(margin: float | None, verdict: Verdict) -> None:
     """Those are 0.948 to 1.0547: 1.04 by their blocks, and 1.036 that runs may be apart. The margin is the
     second run's unless there is another."""
     first = run("a", HOPS, margin=0.001)

@@ -99,9 +99,7 @@ def test_experiments_have_blocks_enough_for_a_first_look(file: Path) -> None:
         *(("Go", "1.26", "1.26"), ("Bun", "1.1.9", "1"), ("Bun", "1.3.2", "1.3")),
     ],
 )
-def test_a_version_belongs_to_the_feature_release_that_it_begins_with(
-    runs_on: str, version: str | None, expected: str | None
-) -> None:
+def test_a_version_belongs_to_a_release(runs_on: str, version: str | None, expected: str | None) -> None:
     found = release(runs_on, version)
     assert (found.version if found else None) == expected
 

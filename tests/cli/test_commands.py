@@ -42,9 +42,7 @@ def test_what_is_asked_for_when_there_is_nothing(workplace: Path, complaint: Com
     assert not list(workplace.iterdir())
 
 
-def test_kept_figures_are_shown_where_nothing_was_measured(
-    workplace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_kept_figures_are_shown_before_measurements(workplace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One run, which is analysed faster than all that were kept; comparisons of commands test no claim."""
     (workplace / "records").mkdir()
     for name in ("posts.json.xz", "today.json.xz"):
@@ -93,9 +91,7 @@ def test_run_show_and_report(workplace: Path, add_fake: Add, add_experiment: Add
     assert again.stderr.splitlines()[0] == f"ringside: {document['run']} is finished: nothing is left"
 
 
-def test_every_failure_is_a_row_and_the_run_goes_on(
-    workplace: Path, add_fake: Add, add_experiment: Add
-) -> None:
+def test_a_failure_is_a_row_and_the_run_goes_on(workplace: Path, add_fake: Add, add_experiment: Add) -> None:
     for how in ("good", "crashes", "wrong-sum", "hangs", "floods"):
         add_fake(how, how)
     add_fake("broken")
@@ -139,9 +135,7 @@ def test_a_reader_that_goes_away_is_no_error_and_a_full_disk_is_one(
 
 
 @pytest.mark.parametrize("words", cases(__file__, "a_store_that_is_named_must_be_there"))
-def test_a_store_that_is_named_must_be_there(
-    words: tuple[str, ...], complaint: Callable[..., str], workplace: Path
-) -> None:
+def test_a_named_store_exists(words: tuple[str, ...], complaint: Complaint, workplace: Path) -> None:
     expected = "there is no store elsewhere/x.sqlite: name another one with --store, or leave it out"
     assert expected in complaint(*words, "--store", "elsewhere/x.sqlite")
     named = "RINGSIDE_STORE names elsewhere/x.sqlite, which does not exist yet: `ringside run showdown` makes"
@@ -214,9 +208,7 @@ def test_setup_of_a_contender_that_can_be_had(
     assert "there is no contender `nobody`" in complaint("setup", "nobody")
 
 
-def test_setup_for_an_experiment_builds_what_it_needs(
-    workplace: Path, add_fake: Add, add_experiment: Add, add_suite: Add
-) -> None:
+def test_setup_for_an_experiment(workplace: Path, add_fake: Add, add_experiment: Add, add_suite: Add) -> None:
     for name in ("one", "two", "three"):
         add_fake(name)
     add_fake("broken")
@@ -231,9 +223,7 @@ def test_setup_for_an_experiment_builds_what_it_needs(
     assert "there is no experiment `nothing`" in in_process("setup", "--for", "nothing", status=2).stderr
 
 
-def test_a_run_writes_its_page(
-    workplace: Path, add_fake: Add, add_experiment: Add, complaint: Complaint
-) -> None:
+def test_a_runs_own_page(workplace: Path, add_fake: Add, add_experiment: Add, complaint: Complaint) -> None:
     add_fake("one")
     add_experiment("solo", "one")
     done = in_process("run", "solo", "--report", "page.html")
@@ -273,9 +263,7 @@ def test_a_file_that_is_no_store_stays_as_it_is(
         assert (Path(name).read_bytes(), sorted(workplace.iterdir())) == before
 
 
-def test_long_texts_of_a_manifest_are_refused_and_leave_lists_readable(
-    workplace: Path, add_fake: Add, complaint: Complaint
-) -> None:
+def test_long_texts_of_a_manifest_are_refused(workplace: Path, add_fake: Add, complaint: Complaint) -> None:
     add_fake("one")
     manifest = manifest_of(workplace, "one")
     edit(manifest, ('"A fake"', f'"{"a" * 80}"'), ('"none"', f'"{"q" * 60}"'))

@@ -129,9 +129,7 @@ def test_files_of_hyperfine_are_compared(workplace: Path, complaint: Callable[..
     assert "is no unit of time: write s, ms, us or ns" in complaint("compare", one, other, "-u", "h")
 
 
-def test_the_command_and_its_gate(
-    two_runs: Callable[[float], Runs], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_and_gate(two_runs: Callable[[float], Runs], capsys: pytest.CaptureFixture[str]) -> None:
     where, first, second = two_runs(1.3)
     assert run(where, first, second, *HOPS, "--fail-if", "slower:3%") == 1
     printed = capsys.readouterr()

@@ -108,9 +108,7 @@ def test_the_example_for_a_threshold_with_a_wrong_unit_is_right(figure: str) -> 
 DRY = tables(__file__)["dry"]
 
 
-def test_a_dry_run_takes_every_option_into_account_or_refuses_it(
-    workplace: Path, add_fake: Add, add_experiment: Add
-) -> None:
+def test_a_dry_run_takes_or_refuses_every_option(workplace: Path, add_fake: Add, add_experiment: Add) -> None:
     add_fake("one")
     add_fake("two")
     add_experiment("pair", "one", "two", blocks=9)
@@ -149,9 +147,7 @@ def test_an_empty_part_of_a_list_is_said(workplace: Path, words: tuple[str, str]
     assert said == f"ringside: {words[0]} {words[1]}: a part is empty; write it as A or A,B\n"
 
 
-def test_every_command_that_is_printed_works_as_it_is_printed(
-    workplace: Path, add_fake: Add, add_experiment: Add
-) -> None:
+def test_every_printed_command_works(workplace: Path, add_fake: Add, add_experiment: Add) -> None:
     """With another store than that of the folder, whose name needs quotes."""
     add_fake("good")
     add_fake("bad", "crashes")

@@ -69,9 +69,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
         (StoppingRule(100_000, time_s=240), "4 min 00 s at most", "block 2, about 4 min left"),
     ],
 )
-def test_a_log_has_a_line_for_each_block_with_the_time_left(
-    clock: list[float], rule: StoppingRule, limits: str, left: str
-) -> None:
+def test_each_block_has_the_time_left(clock: list[float], rule: StoppingRule, limits: str, left: str) -> None:
     out = io.StringIO()
     with LiveProgress(Console(file=out, width=120)) as progress:
         progress.on_begin(run_of(cell("a"), cell("b")), rule, [cell("a"), cell("b")], RING)

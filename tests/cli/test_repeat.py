@@ -64,9 +64,7 @@ def test_a_crash_shows_stderr_and_the_command_that_repeats_it(
     assert message in complaint("repeat", "latest", "A", "--store", "s.sqlite")
 
 
-def test_the_command_names_the_point_where_there_are_several(
-    workplace: Path, add_fake: Add, add_experiment: Add
-) -> None:
+def test_the_command_names_the_point_of_several(workplace: Path, add_fake: Add, add_experiment: Add) -> None:
     add_fake("bad", "crashes")
     add_experiment("solo", "bad")
     in_process("run", "solo", "--set", "nodes=4,5", status=1)
@@ -94,9 +92,7 @@ def test_a_phase_that_is_missing_has_a_reason(workplace: Path, add_fake: Add, ad
     assert cells["good"]["missing"] == {}
 
 
-def test_a_build_that_fails_shows_its_log_and_a_true_reason(
-    workplace: Path, add_fake: Add, add_experiment: Add
-) -> None:
+def test_a_failed_build_shows_its_log_and_reason(workplace: Path, add_fake: Add, add_experiment: Add) -> None:
     add_fake("bad")
     add_build(workplace / "contenders" / "bad", "sh", "-c", "echo \x1b[1mmissing bracket; exit 3")
     add_experiment("solo", "bad")

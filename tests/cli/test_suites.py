@@ -132,9 +132,7 @@ def test_what_was_measured_is_there_when_a_later_part_has_no_room(
     assert "first" in in_process("show", hint[1]).stdout
 
 
-def test_an_interrupt_before_the_first_run_has_nothing_to_go_on_with(
-    suite: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupt_before_the_first_run_ends_all(suite: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 

@@ -333,9 +333,7 @@ def test_a_shell_by_itself_where_a_command_needs_one(workplace: Path) -> None:
     assert json.loads(literal.stdout)["commands"][0]["argv"] == ["echo", "a", "|", "cat"]
 
 
-def test_words_of_bash_are_named_where_sh_is_another_shell(
-    workplace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_words_of_bash_are_named_in_another_shell(workplace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("sh").symlink_to(shutil.which("dash") or "/bin/sh")
     monkeypatch.setenv("PATH", f"{workplace}:{os.environ['PATH']}")
     (line,) = in_process("vs", "-r1", "-S", "true &> /dev/null").stderr.splitlines()
@@ -404,9 +402,7 @@ def test_a_working_folder_that_is_no_utf_8_is_one_line(
     assert "is not UTF-8: rename it" in complaint("vs", "true")
 
 
-def test_without_a_home_no_folder_is_named_by_a_tilde(
-    workplace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_home_no_folder_is_called_a_tilde(workplace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os.path, "expanduser", lambda path: path)
     monkeypatch.delenv("XDG_STATE_HOME")
     assert str(files.state_folder()) == f"/tmp/ringside-{os.getuid()}/.local/state/ringside"

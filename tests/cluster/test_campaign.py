@@ -134,9 +134,7 @@ def test_a_run_whose_cluster_was_lost_goes_on_where_it_was(store: Store, session
     assert store.run().host["machines"].keys() == {"alpha", "beta", "gamma"}
 
 
-def test_a_block_that_had_begun_is_completed_on_its_machine_or_moved(
-    store: Store, session: MakeSession
-) -> None:
+def test_a_block_that_began_is_completed_on_its_machine_or_moved(store: Store, session: MakeSession) -> None:
     cut_off(Driver(session("alpha", "beta"), store), 3)
     begun = Counter((trial.block, trial.machine) for trial in counted(store))
     assert begun == {(1, "alpha"): 2, (2, "beta"): 1}
@@ -157,9 +155,7 @@ def test_a_block_that_had_begun_waits_for_its_own_machine(store: Store, session:
     assert {trial.machine for trial in counted(store) if trial.block == 2} == {"beta"}
 
 
-def test_a_run_of_one_machine_without_a_cluster_is_resumed_without(
-    store: Store, session: MakeSession
-) -> None:
+def test_a_run_of_one_machine_is_resumed_without_a_cluster(store: Store, session: MakeSession) -> None:
     run = cut_off(Driver(session("alpha"), store), 2)
     local = store.begin_run("pair", 1, run.plan, {"cpus": 1}, {})
     with pytest.raises(UsageError, match=f"run {local.id} began without --on: resume it on its machine"):
@@ -242,9 +238,7 @@ def test_a_machine_that_never_answers_is_left_out(
     assert driver.said == [f"alpha is left out: lost {where}: it did not answer within 0 s"]
 
 
-def test_a_run_without_a_machine_left_ends_with_a_line_and_is_resumed(
-    store: Store, session: MakeSession
-) -> None:
+def test_a_run_with_no_machine_left_ends_in_a_line_and_is_resumed(store: Store, session: MakeSession) -> None:
     nodes = session("alpha")
     driver = at_trial(Driver(nodes, store, patience_s=0.2), 4, lambda: nodes.gone.add("alpha"))
     with pytest.raises(ClusterError, match="has no node that can run contenders, after 0 s: start one with"):
@@ -291,9 +285,7 @@ def test_ctrl_c_keeps_what_is_there(store: Store, session: MakeSession) -> None:
     assert_whole(store)
 
 
-def test_a_node_whose_probe_does_not_start_is_left_out(
-    store: Store, session: MakeSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_node_without_a_probe(store: Store, session: MakeSession, monkeypatch: pytest.MonkeyPatch) -> None:
     engage = NodeWorker.engage
 
     def refuse(worker: NodeWorker, site: GroupPlacement) -> object:

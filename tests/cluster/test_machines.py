@@ -158,9 +158,7 @@ def test_no_group_of_nodes_is_free(session: MakeSession, reserved: list[Reserved
     assert [each.is_cancelled for each in reserved] == [True, True]
 
 
-def test_a_group_is_not_waited_for_where_nodes_have_gone(
-    session: MakeSession, reserved: list[Reserved]
-) -> None:
+def test_no_group_is_waited_for_where_nodes_are_gone(session: MakeSession, reserved: list[Reserved]) -> None:
     cluster = session("alpha", node("beta"))
     there, _ = engaging(cluster, wanted=1)
     there.tick = lambda: cluster.gone.add("beta")

@@ -173,9 +173,7 @@ def test_the_telling_line_of_a_long_error(text: str, says: str) -> None:
     assert session.telling_line(ValueError(text)) == says
 
 
-def test_a_client_that_ends_at_once_tries_again_and_one_that_took_long_does_not(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_client_that_ends_at_once_tries_again_a_slow_one_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
     ray = FakeRay(ConnectionAbortedError("gone"))
     for quick_s, inits in ((12.0, 2), (-1.0, 3)):
         monkeypatch.setattr(session, "_QUICK_FAILURE_S", quick_s)
@@ -191,9 +189,7 @@ class Waits:
         return [], refs
 
 
-def test_a_head_that_is_gone_is_noticed_and_one_that_comes_back_is_forgiven(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_head_that_is_gone_is_noticed_and_its_return_is_forgiven(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter(range(0, 10_000, 6))
     monkeypatch.setattr(session, "monotonic", lambda: next(clock))
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -232,9 +228,7 @@ def test_the_folder_has_what_nodes_need_and_is_gone_at_the_end() -> None:
     assert not folder.exists()
 
 
-def test_it_is_found_beside_the_package_also_without_a_working_directory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_is_found_without_a_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "gone").mkdir()
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()

@@ -104,9 +104,7 @@ def input_of(program: Subject, workload: str) -> list[str]:
 
 @pytest.mark.soak
 @pytest.mark.parametrize("name", [name for name in having("fib") if name.partition("@")[0] in POOLS])
-def test_a_pool_is_there_from_the_beginning_and_survives_the_death_of_a_worker(
-    name: str, tmp_path: Path
-) -> None:
+def test_a_pool_is_there_from_the_start_and_survives_the_death_of_a_worker(name: str, tmp_path: Path) -> None:
     with running(subject(name, "fib", tmp_path), "port=0", "cores=2") as server, ExitStack() as stack:
         assert len(descendants(server.process.pid)) == 2
         victim, witness = (stack.enter_context(server.connect()) for _ in range(2))

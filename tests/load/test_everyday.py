@@ -229,9 +229,7 @@ def test_the_page_of_a_load_has_its_errors_and_whole_seconds_alone(tmp_path: Pat
 @pytest.mark.parametrize(
     ("words", "count", "opened"), cases(__file__, "exactly_as_many_requests_and_connections")
 )
-def test_exactly_as_many_requests_and_connections_as_were_asked_for(
-    words: str, count: int, opened: int
-) -> None:
+def test_exactly_the_requests_and_connections_that_were_meant(words: str, count: int, opened: int) -> None:
     numbers, connected = itertools.count(), threading.Semaphore(0)
 
     def handle(connection: socket.socket) -> None:

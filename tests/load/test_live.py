@@ -83,17 +83,13 @@ STEPS = ((1, 2), (3, 4))
         ({"steps": STEPS}, 0.15, 6),
     ],
 )
-def test_progress_is_finer_in_a_short_load(
-    plan: dict[str, Any], interval_s: float, most_s: float | None
-) -> None:
+def test_short_loads_progress_is_finer(plan: dict[str, Any], interval_s: float, most_s: float | None) -> None:
     assert max_duration_s(http_plan(**plan)) == most_s
     assert live.progress_interval_s(http_plan(**plan)) == pytest.approx(interval_s)
 
 
 @pytest.mark.parametrize(("terminal", "wanted"), [(False, True), (True, False), (True, True)])
-def test_progress_is_drawn_where_somebody_looks(
-    monkeypatch: pytest.MonkeyPatch, terminal: bool, wanted: bool
-) -> None:
+def test_progress_where_somebody_looks(monkeypatch: pytest.MonkeyPatch, terminal: bool, wanted: bool) -> None:
     monkeypatch.setattr(live, "_LINE_S", 0)
     file = io.StringIO()
     console = Console(file=file, force_terminal=terminal, width=80, height=24)

@@ -330,9 +330,7 @@ def test_waiting_for_a_server(workplace: Path) -> None:
 
 @pytest.mark.parametrize("redirected", ["", "2>&1"])
 @pytest.mark.parametrize(("path", "status"), [("/", 0), ("/missing", 1)])
-def test_a_reader_that_goes_away_changes_neither_status_nor_file(
-    http: str, redirected: str, path: str, status: int
-) -> None:
+def test_a_lost_reader_changes_no_status_or_file(http: str, redirected: str, path: str, status: int) -> None:
     arguments = "--requests 20 --connections 2 --timeout 60s"
     script = f"$LOAD {http}{path} {arguments} --hdr out.hgrm {redirected} | true; exit ${{PIPESTATUS[0]}}"
     done = in_bash(script)

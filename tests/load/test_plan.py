@@ -100,9 +100,7 @@ def test_options_of_each_protocol(words: str, headers: tuple[str, ...]) -> None:
         ("stream+ws", {}, {"connections": 100, "stream": ipc.StreamMessages("message")}),
     ],
 )
-def test_options_are_made_into_the_plan(
-    protocol: str, options: dict[str, Any], fields: dict[str, Any]
-) -> None:
+def test_options_become_the_plan(protocol: str, options: dict[str, Any], fields: dict[str, Any]) -> None:
     made = plan(protocol, **options)
     assert {name: getattr(made, name) for name in fields} == fields
 

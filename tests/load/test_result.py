@@ -120,9 +120,7 @@ def test_answers_that_cease_are_said_first_and_what_follows_from_it_is_not(
         ({**OPEN, "outcome": "interrupted"}, {"rate_per_s": 65}, "slack generator-bound rate-not-kept"),
     ],
 )
-def test_no_warning_names_another_cause_than_there_is(
-    changed: dict[str, Any], settings: dict[str, Any], left: str
-) -> None:
+def test_no_warning_names_a_wrong_cause(changed: dict[str, Any], settings: dict[str, Any], left: str) -> None:
     codes = ("slack", "generator-bound", "little", "rate-not-kept")
     warnings = [{"code": code, "text": code, "remedy": ""} for code in codes]
     messages = map(ipc.engine_message, lines(warnings=warnings, **changed))

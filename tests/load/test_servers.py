@@ -265,16 +265,12 @@ def talk(target: Target, count: int) -> int:
 
 @pytest.mark.parametrize("count", [1_000, pytest.param(100_000, marks=pytest.mark.soak)])
 @each(*HTTP, "ws", "wss")
-def test_requests_without_a_fault(
-    name: str, protocol: str, count: int, tmp_path: Path, certificates: Path
-) -> None:
+def test_faultless_requests(name: str, protocol: str, count: int, tmp_path: Path, certificates: Path) -> None:
     with served(name, protocol, tmp_path, certificates) as target:
         assert drive(target, count) == count
 
 
-def test_a_connection_that_takes_few_requests_keeps_nobody_waiting(
-    tmp_path: Path, certificates: Path
-) -> None:
+def test_a_connection_of_few_requests_keeps_nobody_waiting(tmp_path: Path, certificates: Path) -> None:
     """A server that leaves after five requests has most of fifty refused, again and again (envoy 36450,
     nghttp2 981): each of them is sent on the next connection before those that came later."""
     with served("nginx", "h2", tmp_path, certificates) as target:

@@ -209,9 +209,7 @@ def test_an_interrupted_warm_up_ends_all(tmp_path: Path) -> None:
     ("reported", "outcome", "detail"),
     [("interrupted", Outcome.INTERRUPTED, "SIGTERM"), ("load-failed", Outcome.LOAD_FAILED, "nobody listens")],
 )
-def test_a_load_that_does_not_end_well_has_its_reason(
-    tmp_path: Path, reported: str, outcome: Outcome, detail: str
-) -> None:
+def test_a_failed_load_has_its_reason(tmp_path: Path, reported: str, outcome: Outcome, detail: str) -> None:
     message = {"type": "outcome", "outcome": reported, "detail": detail, "requests": 7}
     trial = one_load(printing(tmp_path, STARTED, json.dumps(message)))
     assert (trial.block, trial.position, trial.cell) == (3, 1, Cell("A", POINT))

@@ -21,9 +21,7 @@ FILES = {
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_wrong_use_gets_one_line_and_status_2(
-    complaint: Callable[..., str], workplace: Path, mistake: str
-) -> None:
+def test_wrong_use_gets_one_line(complaint: Callable[..., str], workplace: Path, mistake: str) -> None:
     for name, content in FILES.items():
         (workplace / name).write_bytes(content)
     words, _, message = mistake.partition(" :: ")

@@ -165,9 +165,7 @@ def test_a_probe_that_fails_leaves_no_contender(tmp_path: Path, then: str) -> No
     assert not probes.contender_is_alive(tmp_path)
 
 
-def test_a_probe_that_hangs_is_ended_with_its_contender(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_hanging_probe_is_ended_with_its_contender(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "INTERRUPT_GRACE_S", 0.2)
     begun = time.monotonic()
     with pytest.raises(ProbeError, match="the probe hung"):
@@ -207,9 +205,7 @@ def test_the_cgroup_of_a_failed_probe_is_killed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_probe_still_reports_and_nothing_is_lost(
-    tmp_path: Path, number: signal.Signals
-) -> None:
+def test_an_interrupted_probe_reports_and_nothing_is_lost(tmp_path: Path, number: signal.Signals) -> None:
     (tmp_path / "outcome").write_text(probes.INTERRUPTED)
     then = f"trap 'say outcome; exit 0' INT\n: > ready\n{WAITS}"
     probe = probes.printing(tmp_path, probes.STARTED, PHASE, then=then)
@@ -227,9 +223,7 @@ def test_an_interrupted_probe_still_reports_and_nothing_is_lost(
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
-def test_an_interrupted_probe_that_hangs_is_ended_with_its_contender(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_probe_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "INTERRUPT_GRACE_S", 0.3)
     probe = Probe(probes.script(tmp_path, probes.STARTS_CONTENDER + ": > ready\n" + HANGS))
     sender = probes.when((tmp_path / "ready").exists, signal.SIGINT)
@@ -270,9 +264,7 @@ def test_a_probe_that_goes_away_is_an_error(tmp_path: Path) -> None:
         probe.trial(probes.TRIAL)
 
 
-def test_the_probe_is_looked_for_where_the_environment_says_then_beside_python_then_on_the_path(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_the_probe_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     python, elsewhere = tmp_path / "bin" / "python", tmp_path / "elsewhere"
     monkeypatch.setattr("sys.executable", str(python))
     monkeypatch.setenv("PATH", str(elsewhere))

@@ -69,9 +69,7 @@ def kept_posts() -> dict[str, posts.Post]:
 
 
 @pytest.mark.parametrize("turned", ["ratios", "answers"])
-def test_every_ratio_and_every_answer_in_the_page_has_a_condition(
-    turned: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ratios_and_answers_in_the_page_have_conditions(turned: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With all of them turned, each sentence that has one is named."""
     text = (ROOT / "docs" / "POSTS.md").read_text(encoding="utf-8")
     if turned == "ratios":

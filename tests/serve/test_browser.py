@@ -34,9 +34,7 @@ def state_of(page: Page, name: str) -> str:
     return html.get_attribute(f"data-{name}") or ""
 
 
-def test_a_browser_follows_a_real_run_to_its_report(
-    browser: Browser, workplace: Path, tmp_path: Path
-) -> None:
+def test_a_browser_follows_a_run_to_its_report(browser: Browser, workplace: Path, tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     gate.mkdir()
 

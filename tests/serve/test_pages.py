@@ -70,9 +70,7 @@ def test_filters_leave_out_the_others(client: Client, stored: tuple[Path, list[s
     assert "No run is like that" in client.page("/?text=nothing-has-this-name")
 
 
-def test_every_answer_has_the_headers_and_no_inline_script(
-    client: Client, stored: tuple[Path, list[str]]
-) -> None:
+def test_each_answer_has_headers_and_no_inline_script(client: Client, stored: tuple[Path, list[str]]) -> None:
     for path in ("/", "/compare", f"/runs/{stored[1][3]}", "/nothing"):
         _, body, headers = client.get(path)
         policy = headers["Content-Security-Policy"]

@@ -214,9 +214,7 @@ AMOUNTS = st.lists(st.integers(1, 400), min_size=9, max_size=9, unique=True)
 @given(
     st.lists(AMOUNTS, min_size=1, max_size=3), st.lists(st.sampled_from([-1, 1]), min_size=27, max_size=27)
 )
-def test_all_looks_together_claim_as_often_as_the_last_may(
-    amounts: list[list[int]], signs: list[int]
-) -> None:
+def test_all_looks_claim_as_often_as_the_last_may(amounts: list[list[int]], signs: list[int]) -> None:
     """Of all sign vectors of nine blocks, at most the level of the last look leads to a claim at any look:
     exactly the error rate where nothing differs. With the same level at each look alone there are more."""
     looks = (Look(6, 0.04), Look(7, 0.05), Look(8, 0.06), Look(9, 0.07))

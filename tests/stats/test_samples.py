@@ -101,9 +101,7 @@ def test_only_finite_values_can_be_described(values: list[float]) -> None:
         ([1.0] * 55 + [2.0] * 6, None),
     ],
 )
-def test_the_smaller_mode_has_a_share_of_the_values(
-    sample: list[float], modes: tuple[float, float] | None
-) -> None:
+def test_the_smaller_mode_is_a_share_of_all(sample: list[float], modes: tuple[float, float] | None) -> None:
     assert bimodality(sample) == (modes and pytest.approx(modes))
 
 

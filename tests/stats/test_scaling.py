@@ -84,9 +84,7 @@ def test_errors_count_as_ratios() -> None:
     ),
     st.randoms(use_true_random=False),
 )
-def test_least_squares_without_negative_parameters(
-    rows: list[tuple[float, ...]], dice: random.Random
-) -> None:
+def test_least_squares_with_no_negative_parameter(rows: list[tuple[float, ...]], dice: random.Random) -> None:
     """The conditions of Karush, Kuhn and Tucker, which only the minimum fulfils."""
     design = np.array(rows)
     assume(np.linalg.cond(design) < 1e4)

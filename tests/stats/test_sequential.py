@@ -41,9 +41,7 @@ def test_each_look_may_claim_what_is_beyond_doubt() -> None:
     ("low", "estimate", "high", "expected"),
     cases(__file__, "small_ratios_with_wide_intervals_are_overstated"),
 )
-def test_small_ratios_with_wide_intervals_are_overstated(
-    low: float, estimate: float, high: float, *, expected: bool
-) -> None:
+def test_small_ratios_of_wide_intervals(low: float, estimate: float, high: float, *, expected: bool) -> None:
     assert is_overstated(Interval(estimate, low, high, 7)) is expected
     assert is_overstated(Interval(1 / estimate, 1 / high, 1 / low, 7)) is expected
     assert not is_overstated(Interval(estimate, None, None, 5))

@@ -66,9 +66,7 @@ def test_kinds_of_series(shape: dict[int, float], kind: SeriesKind, since: int |
 
 
 @given(st.floats(0.02, 0.3), st.integers(10, 120), st.integers(0, 2**32), st.sampled_from([0, 0.003]))
-def test_a_series_that_still_falls_has_no_steady_state(
-    fall: float, repeats: int, seed: int, noise: float
-) -> None:
+def test_a_series_that_falls_has_no_steady_state(fall: float, repeats: int, seed: int, noise: float) -> None:
     """And one that rises to its end; the level is that of the last third."""
     series = times({}, repeats, seed, noise)
     falling = [(1 - fall) ** place * each for place, each in enumerate(series)]
@@ -178,9 +176,7 @@ def test_segments_on_both_sides_of_a_change_are_searched() -> None:
 
 
 @pytest.mark.parametrize(("before", "after"), [(3, 10), (10, 3), (4, 8), (5, 5)])
-def test_p_is_the_share_of_permutations_that_are_as_large(
-    before: int, after: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_p_is_a_share_of_permutations(before: int, after: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of all ways to place ones among zeros, two have all of them at an end. Four standard errors."""
     monkeypatch.setattr("ringside.stats.series._PERMUTATIONS", 9999)
     monkeypatch.setattr("ringside.stats.series.SIGNIFICANCE", 0.02)
@@ -281,9 +277,7 @@ LATE = [*TIMES[:10], 9.2, 9.4, 9.6, 9.8]
         ([5.0], [1.0], 5.5, 5.0),
     ],
 )
-def test_when_a_series_settled(
-    times: list[float], values: list[float], end: float, settled: float | None
-) -> None:
+def test_a_series_settled(times: list[float], values: list[float], end: float, settled: float | None) -> None:
     assert settled_at(times, values, end=end) == settled
 
 

@@ -108,9 +108,7 @@ MACHINE = Interval(0.1, -0.02, 0.21, 7)
     st.integers(3, 16),
     st.sampled_from([0.51, 0.81, 0.91, 0.95, 0.99]),
 )
-def test_an_end_of_a_shift_is_where_scipy_begins_to_reject(
-    values: list[int], size: int, confidence: float
-) -> None:
+def test_a_shift_ends_where_scipy_begins_to_reject(values: list[int], size: int, confidence: float) -> None:
     """Moved by a little less than the lower end, the two samples do not differ any more."""
     one, other = [float(value) for value in values[:size]], [value + 0.25 for value in values[size:]]
     assume(len(other) >= 3)

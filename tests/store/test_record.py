@@ -92,9 +92,7 @@ def test_commands_read_it_as_a_store(workplace: Path) -> None:
     assert "is a record, which is only read" in refused.stderr
 
 
-def test_paths_below_the_home_of_the_user_are_shortened(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_paths_below_the_home_are_shortened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/somebody")
     store = Store(tmp_path / "store.sqlite")
     host = {
@@ -124,9 +122,7 @@ def test_a_home_that_is_the_root_folder_changes_nothing(
     assert kept(stored, [run], tmp_path).run(run.id).plan == run.plan
 
 
-def test_samples_that_look_like_a_path_stay_as_they_are(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_samples_that_look_like_paths_stay_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/me")
     column = base64.b64decode("/home/me/AAA")
     samples = (Sample(int.from_bytes(column[:8], "little") & (1 << 62) - 1), Sample(1 << 62))

@@ -64,9 +64,7 @@ def test_unknown_runs_and_suites(store: Store) -> None:
 
 
 @pytest.mark.parametrize("damage", ["plan = '{'", """host = '{"cpus": "two"}'"""])
-def test_a_run_that_cannot_be_read_keeps_nobody_from_the_others(
-    store: Store, workplace: Path, damage: str
-) -> None:
+def test_an_unreadable_run_keeps_nobody_from_the_others(store: Store, workplace: Path, damage: str) -> None:
     first, bad, last = begin(store, "s"), begin(store), begin(store, "s")
     with closing(sqlite3.connect(store.where)) as database:
         database.execute(f"UPDATE run SET {damage} WHERE id = ?", (bad.id,))

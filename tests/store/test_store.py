@@ -142,9 +142,7 @@ FOREIGN = ["CREATE TABLE albums (title)", "CREATE TABLE meta (key, value)", "CRE
 
 @pytest.mark.parametrize("create", [True, False])
 @pytest.mark.parametrize("table", FOREIGN)
-def test_a_database_of_something_else_is_refused_and_stays_as_it_is(
-    tmp_path: Path, table: str, create: bool
-) -> None:
+def test_a_database_of_something_else_is_refused_and_kept(tmp_path: Path, table: str, create: bool) -> None:
     path = tmp_path / "music.sqlite"
     connection = sqlite3.connect(path)
     connection.execute(table)

@@ -30,9 +30,7 @@ RESULT = {
 @given(
     st.integers(2, 9), st.integers(1, 4), st.integers(1, 60), st.integers(0, 100), st.integers(0, 2**32 - 1)
 )
-def test_evidence_is_that_of_the_contract(
-    accounts: int, units: int, transfers: int, hot: int, seed: int
-) -> None:
+def test_evidence_is_the_contracts(accounts: int, units: int, transfers: int, hot: int, seed: int) -> None:
     balances = [1000] * accounts
     for unit in range(units):
         x = 1 + (seed + unit) % (MODULUS - 1)

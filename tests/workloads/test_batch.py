@@ -56,9 +56,7 @@ def test_the_size_of_work_and_output() -> None:
 @pytest.mark.parametrize(
     ("read", "write", "busy", "full", "cores", "end"), cases(__file__, "where_the_time_went")
 )
-def test_where_the_time_went(
-    read: float, write: float, busy: float, full: float, cores: int, end: str
-) -> None:
+def test_where_time_went(read: float, write: float, busy: float, full: float, cores: int, end: str) -> None:
     figures = {"wall_s": 10.0, "read_s": read, "write_s": write, "busy_share": busy, "wait_full_s": full}
     intervals = {name: Interval(value, None, None, 1) for name, value in figures.items()}
     sentence = BATCH.diagnosis("go", point(BATCH, cores=cores), intervals)

@@ -7,9 +7,7 @@ from tests.support.points import point
 
 
 @given(st.integers(3, 50), st.integers(2, 50), st.data())
-def test_a_skipped_unit_a_lost_or_a_swapped_message_shows(
-    nodes: int, messages: int, data: st.DataObject
-) -> None:
+def test_skipped_units_lost_or_swapped_messages_show(nodes: int, messages: int, data: st.DataObject) -> None:
     values = [number + sum(range(1, nodes)) for number in range(messages - 1, -1, -1)]
     skipped = data.draw(st.integers(1, nodes - 1))
     assert sum(value - skipped for value in values) != checksum(nodes, messages)

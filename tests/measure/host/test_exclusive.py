@@ -52,9 +52,7 @@ def test_who_cannot_wait_inside_takes_the_lock_or_not(lock: Path) -> None:
 
 
 @pytest.mark.parametrize("place", ["/proc/no/such/folder/lock", "/"])
-def test_a_lock_that_cannot_be_opened_is_refused(
-    place: str, workplace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lock_that_does_not_open(place: str, workplace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two runs without it would disturb each other."""
     monkeypatch.setenv(LOCK_VARIABLE, place)
     done = in_process("vs", "--blocks", "1", "true", "true", status=2)
@@ -88,9 +86,7 @@ def test_a_failure_inside_gives_the_lock_back(lock: Path) -> None:
     assert MachineLock().take()
 
 
-def test_the_lock_is_the_users_own_whatever_the_environment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_lock_is_the_users_in_any_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A desktop's run and one of cron have other folders for temporary files."""
     monkeypatch.delenv(LOCK_VARIABLE)
     monkeypatch.setattr(host, "_LOCK_FOLDER", tmp_path)
@@ -123,9 +119,7 @@ def test_a_load_beside_a_measurement_says_so_and_runs_wait_for_a_load(lock: Path
     ("words", "end"), [("run mine", "block 1 of 1"), ("check good --quick", "good took")]
 )
 @pytest.mark.usefixtures("lock", "workplace")
-def test_a_measurement_beside_another_says_so_and_waits(
-    words: str, end: str, add_fake: Add, add_experiment: Add
-) -> None:
+def test_a_second_one_says_so_and_waits(words: str, end: str, add_fake: Add, add_experiment: Add) -> None:
     add_fake("good")
     add_experiment("mine", "good")
     with another():

@@ -175,9 +175,7 @@ def test_cpus_for_the_contender_come_from_the_end(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize(("hard", "most"), [(4096, 4096), (resource.RLIM_INFINITY, sys.maxsize)])
-def test_descriptors_are_those_of_the_hard_limit(
-    monkeypatch: pytest.MonkeyPatch, hard: int, most: int
-) -> None:
+def test_descriptors_are_of_the_hard_limit(monkeypatch: pytest.MonkeyPatch, hard: int, most: int) -> None:
     limits = {resource.RLIMIT_NOFILE: (1024, hard)}
     monkeypatch.setattr(resource, "getrlimit", limits.__getitem__)
     assert Executor().capacity().descriptors == most

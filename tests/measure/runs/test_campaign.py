@@ -203,9 +203,7 @@ def test_what_is_left_of_a_suite(catalogue: Catalogue, store: Store, workplace: 
     assert [run.id for run in finished.runs] == [run.id for run in ended]
 
 
-def test_a_run_of_a_suite_is_completed_by_its_own_id(
-    catalogue: Catalogue, store: Store, workplace: Path
-) -> None:
+def test_a_suites_run_is_completed_by_its_own_id(catalogue: Catalogue, store: Store, workplace: Path) -> None:
     """As the warning of an unfinished run advises: the rest of the suite is left alone."""
     made = interrupted(Selection("both"), workplace, 5)
     first, second = made.runs
@@ -217,9 +215,7 @@ def test_a_run_of_a_suite_is_completed_by_its_own_id(
     assert resumed_task(first.id, store, catalogue).is_empty
 
 
-def test_two_that_resume_a_suite_at_once_begin_its_runs_once(
-    catalogue: Catalogue, store: Store, workplace: Path
-) -> None:
+def test_two_that_resume_a_suite_begin_it_once(catalogue: Catalogue, store: Store, workplace: Path) -> None:
     made = interrupted(Selection("both"), workplace, 2)
     assert made.task.suite_id
     executor = CpuExecutor()
@@ -371,9 +367,7 @@ def test_the_time_is_that_of_all_runs(
         deadlines.clear()
 
 
-def test_all_is_prepared_before_anything_is_measured(
-    catalogue: Catalogue, store: Store, workplace: Path
-) -> None:
+def test_all_is_prepared_before_the_first_trial(catalogue: Catalogue, store: Store, workplace: Path) -> None:
     task = new_task(Selection("both"), catalogue)
     change_workload(manifest_of(workplace, "two"), "jobs")
     executor = CpuExecutor()

@@ -156,9 +156,7 @@ except StoreError as error:
 
 @can_mount
 @pytest.mark.parametrize("kib", [4000, 6000])
-def test_a_disk_that_is_full_when_sqlite_folds_its_log(
-    place: Path, monkeypatch: pytest.MonkeyPatch, kib: int
-) -> None:
+def test_a_full_disk_when_sqlite_folds_a_log(place: Path, monkeypatch: pytest.MonkeyPatch, kib: int) -> None:
     """SQLite writes its log into the file when it has 4 MB, and at the end."""
     (place / "fill.py").write_text(FILL)
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
@@ -178,9 +176,7 @@ def test_a_disk_that_is_full_when_sqlite_folds_its_log(
 
 
 @can_mount
-def test_a_contender_that_fills_the_disk_of_the_store(
-    place: Path, add_fake: Add, add_experiment: Add
-) -> None:
+def test_a_contender_that_fills_the_stores_disk(place: Path, add_fake: Add, add_experiment: Add) -> None:
     """It keeps what it wrote, so that there is no room for its own trial: the second of the run, after the
     one that warms up."""
     add_fake("filler", "fills-the-disk", "disk=.ringside", "start=3")

@@ -90,9 +90,7 @@ def untraced(probe: str, namespaces: str, shell: str) -> list[Any]:
 
 
 @both_ways
-def test_figures_of_a_program_that_cannot_be_traced(
-    readable_probe: str, unreadable_shell: str, namespaces: str
-) -> None:
+def test_figures_of_an_untraced_program(readable_probe: str, unreadable_shell: str, namespaces: str) -> None:
     """CPU time is the kernel's account in any case; what samples have is missing where they see nothing."""
     seen = with_hidden_processes(untraced, readable_probe, namespaces, unreadable_shell)
     outcome, is_own, is_said, cpu_s, pss_bytes, processes = seen
@@ -110,9 +108,7 @@ def ended(probe: str, namespaces: str, shell: str) -> list[Any]:
 
 
 @both_ways
-def test_a_program_that_cannot_be_seen_is_ended(
-    readable_probe: str, unreadable_shell: str, namespaces: str
-) -> None:
+def test_an_unseen_program_is_ended(readable_probe: str, unreadable_shell: str, namespaces: str) -> None:
     outcome, detail, took_s = with_hidden_processes(ended, readable_probe, namespaces, unreadable_shell)
     assert outcome == "timed-out"
     assert "could not be ended" not in detail

@@ -191,9 +191,7 @@ def test_a_server_of_chunks_without_end(workplace: Path, add_experiment: Add) ->
 
 
 @pytest.mark.soak
-def test_attacks_do_not_change_the_figures_of_others(
-    workplace: Path, add_fake: Add, add_experiment: Add
-) -> None:
+def test_attacks_do_not_change_others_figures(workplace: Path, add_fake: Add, add_experiment: Add) -> None:
     """The same honest programs in a run with all attacks and in one without, which take turns: their wall
     time, CPU time and headline are equivalent within 10 %. `pytest -s` shows the ratios."""
     dice = random.Random(11)

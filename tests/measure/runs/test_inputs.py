@@ -119,9 +119,7 @@ def test_numbers_of_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         (OSError(5, "Input/output error"), "{folder}/x.txt cannot be written: Input/output error"),
     ],
 )
-def test_a_disk_that_fails_meanwhile_leaves_nothing_behind(
-    tmp_path: Path, error: OSError, message: str
-) -> None:
+def test_a_disk_that_fails_meanwhile_leaves_nothing(tmp_path: Path, error: OSError, message: str) -> None:
     def torn() -> Iterator[tuple[bytes, bytes]]:
         yield b"1\n", b""
         raise error

@@ -163,9 +163,7 @@ def test_a_probe_that_fails_once_is_a_row_and_the_run_goes_on(bench: Bench, step
     assert trials[2].detail == ("the probe broke" if step is ProbeError else "as it was")
 
 
-def test_a_probe_that_fails_twice_in_a_row_ends_the_run_and_a_resume_repeats_these_cells(
-    bench: Bench,
-) -> None:
+def test_two_failures_of_the_probe_in_a_row_end_the_run_and_a_resume_repeats_them(bench: Bench) -> None:
     with pytest.raises(ProbeError, match="the probe failed 2 times in a row, last: the probe broke"):
         bench.loop(Maker({5: ProbeError, 6: ProbeError})).conduct()
     trials = bench.trials()
@@ -187,9 +185,7 @@ def test_a_probe_that_fails_twice_in_a_row_ends_the_run_and_a_resume_repeats_the
         ((6, 7), []),
     ],
 )
-def test_contenders_that_make_the_probe_fail_do_not_end_the_run(
-    bench: Bench, failing: tuple[int, ...], checked: list[Cell]
-) -> None:
+def test_probe_failures_do_not_end_runs(bench: Bench, failing: tuple[int, ...], checked: list[Cell]) -> None:
     maker = Maker(dict.fromkeys(failing, ProbeError), can_measure=bool(checked))
     assert bench.loop(maker).conduct()
     trials = bench.trials()
@@ -401,9 +397,7 @@ def test_a_contender_comes_first_at_a_point_only_after_itself(bench: Bench, name
 
 
 @pytest.mark.parametrize("interrupted", [3, 42, 43, 50, 60])
-def test_a_resumed_run_decides_as_one_that_was_not_interrupted(
-    tmp_path: Path, bench: Bench, interrupted: int
-) -> None:
+def test_a_resumed_run_decides_as_an_unbroken_one(tmp_path: Path, bench: Bench, interrupted: int) -> None:
     store = Store(tmp_path / "other.sqlite")
     other = Bench(store, begun(store))
     assert deciding(bench, Maker(wall_ns=wall_ns)).conduct()
@@ -491,9 +485,7 @@ def test_points_and_contenders_come_in_each_order_equally_often() -> None:
 
 
 @given(levels=LEVELS, names=NAMES, seed=SEEDS)
-def test_the_last_cell_of_a_point_is_the_first_of_the_next(
-    levels: list[int], names: list[str], seed: int
-) -> None:
+def test_a_points_last_cell_is_the_first_of_the_next(levels: list[int], names: list[str], seed: int) -> None:
     made = list(blocks(points_of(*levels), names, 4, seed))
     assert all(before.cells[-1].point == after.cells[0].point for before, after in itertools.pairwise(made))
     order = [cell.contender for block in made for cell in block.cells]

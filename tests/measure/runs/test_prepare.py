@@ -125,9 +125,7 @@ def test_an_observer_sees_what_is_prepared(prepare: Prepare, workplace: Path) ->
     assert prepared.unavailable() == {}
 
 
-def test_inputs_are_written_before_the_first_trial(
-    add_fake: Add, add_experiment: Add, prepare: Prepare, workplace: Path
-) -> None:
+def test_inputs_precede_trials(add_fake: Add, add_experiment: Add, prepare: Prepare, workplace: Path) -> None:
     add_fake("one", "one")
     change_workload(manifest_of(workplace, "one"), "batch")
     add_experiment("solo", "one", workload="batch", factors="cases = [3, 4]\nsize = 2\n")
@@ -170,9 +168,7 @@ def test_a_sandbox_must_be_there(prepare: Prepare, workplace: Path, monkeypatch:
 
 
 @pytest.mark.usefixtures("pair")
-def test_programs_run_in_a_sandbox(
-    prepare: Prepare, workplace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_programs_in_a_sandbox(prepare: Prepare, workplace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ringside.measure.runs.sandbox.shutil.which", lambda program: f"/bin/{program}")
     prepared = prepare("pair", sandbox=True)
     executor = FakeExecutor()
@@ -190,9 +186,7 @@ def test_programs_run_in_a_sandbox(
 
 @pytest.mark.parametrize(("seed", "block", "seed_of_block"), [(7, 3, 10), (2**32 - 1, 1, 0), (2**62, 2, 2)])
 @pytest.mark.usefixtures("pair")
-def test_seeds_of_contenders_stay_within_the_contracts(
-    prepare: Prepare, seed: int, block: int, seed_of_block: int
-) -> None:
+def test_contenders_seeds_fit_contracts(prepare: Prepare, seed: int, block: int, seed_of_block: int) -> None:
     prepared = prepare("pair")
     maker = ContenderTrials(seed, prepared, FakeExecutor())
     request = maker.request(block, 0, Cell("one", prepared.points[0]), first=False)
@@ -278,9 +272,7 @@ def test_a_run_without_a_seed_gets_one(prepare: Prepare, workplace: Path) -> Non
 
 
 @pytest.mark.usefixtures("pair")
-def test_a_build_that_failed_keeps_its_receipt_and_the_end_of_its_log(
-    prepare: Prepare, workplace: Path
-) -> None:
+def test_a_failed_build_keeps_its_receipt_and_the_end_of_its_log(prepare: Prepare, workplace: Path) -> None:
     add_build(workplace / "contenders" / "two", "sh", "-c", "seq 1 9999; exit 3")
     prepared = prepare("pair")
     two = prepared.contenders["two"]

@@ -231,9 +231,7 @@ def test_an_executable_of_the_system_needs_nothing() -> None:
 
 
 @pytest.mark.parametrize("service", [None, Service(ready_s=1, idle_s=0.1)])
-def test_the_whole_command_line(
-    tmp_path: Path, service: Service | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_line(tmp_path: Path, service: Service | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", {"bwrap": "/usr/bin/bwrap"}.get)
     monkeypatch.setattr(sandbox, "_system", lambda: ("--ro-bind", "/usr", "/usr"))
     sandbox.check()

@@ -100,9 +100,7 @@ def test_a_receipt_is_looked_for_once(tmp_path: Path, tools: Toolchain) -> None:
     assert count.read_text() == "x\n" * 5
 
 
-def test_a_program_without_a_version_is_known_by_its_content(
-    thing: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_program_with_no_version_is_known_by_content(thing: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     digest = hashlib.sha256(thing.read_bytes()).hexdigest()
     plain = Runtime(name="r", executable=(str(thing),), version=())
     assert find_receipt(plain) == Receipt(str(thing), digest[:12], f"{thing} sha256:{digest}")

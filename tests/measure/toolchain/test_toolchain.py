@@ -225,9 +225,7 @@ def test_an_interrupt_ends_builds_that_are_about_to_run(built_by: BuiltBy, tools
     assert isinstance(tools.prepare(built_by("echo again")), Ready)
 
 
-def test_a_build_that_was_cut_off_or_discarded_is_made_anew(
-    tmp_path: Path, built_by: BuiltBy, tools: Toolchain
-) -> None:
+def test_a_build_cut_off_or_discarded_is_redone(tmp_path: Path, built_by: BuiltBy, tools: Toolchain) -> None:
     made = built_by(f"echo text; test ! -e {tmp_path}/x")
     ready = ready_of(tools, made)
     assert toolchain.has_build(ready)
@@ -249,9 +247,7 @@ def test_a_build_that_was_cut_off_or_discarded_is_made_anew(
 
 
 @pytest.mark.parametrize("rest", ["", "; sleep 1000"])
-def test_a_build_that_leaves_a_daemon_ends_with_its_command(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rest: str
-) -> None:
+def test_a_build_with_a_daemon_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rest: str) -> None:
     """The daemon has a session of its own, and keeps the command's output open."""
     monkeypatch.setattr(toolchain, "BUILD_TIMEOUT_S", 2.0 if rest else 1000.0)
     pid = tmp_path / "pid"

@@ -128,9 +128,7 @@ KILLED = TrialOutcome("crashed", "killed by signal 11", signal=11, wall_ns=9)
         (KILLED, "all", True), (KILLED, {11}, False),
     ],
 )  # fmt: skip
-def test_failures_that_count_as_success(
-    tmp_path: Path, failure: TrialOutcome, ignored: Any, counts: bool
-) -> None:
+def test_failures_that_are_success(tmp_path: Path, failure: TrialOutcome, ignored: Any, counts: bool) -> None:
     of = trials_of(FakeExecutor(cat=failure), tmp_path, ignored=ignored)
     if counts:
         trial = execute(of)

@@ -52,9 +52,7 @@ def test_a_terminal_reads_all_and_leaves_nothing(tmp_path: Path) -> None:
     assert descriptors() == before
 
 
-def test_output_is_shown_as_a_whole_before_the_end(
-    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
-) -> None:
+def test_output_is_whole_before_the_end(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     """Programs of another session open the paths, as the probe does."""
     before = descriptors()
     text = bytes(range(256)) * 1000
@@ -80,9 +78,7 @@ def test_what_was_printed_before_comes_before(tmp_path: Path, monkeypatch: pytes
     assert (tmp_path / "shown").read_text() == "before output"
 
 
-def test_a_reader_that_went_away_does_not_hold_up_the_program(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_reader_that_went_away_holds_nothing_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read_end, write_end = os.pipe()
     os.close(read_end)
     gone = os.fdopen(write_end, "w", encoding="utf-8")

@@ -85,9 +85,7 @@ def test_parquet_has_a_row_for_each_figure_of_each_trial(run: RunAnalysis, tmp_p
         write_parquet(run, tmp_path / "no-folder" / "run.parquet")
 
 
-def test_parquet_without_its_package(
-    run: RunAnalysis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_parquet_without_a_package(run: RunAnalysis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(UsageError, match="needs pyarrow: pip install pyarrow$"):
         write_parquet(run, tmp_path / "run.parquet")

@@ -60,9 +60,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     }
 
 
-def test_a_site_is_extended_and_all_of_its_links_lead_somewhere(
-    store: Store, runs: list[Run], tmp_path: Path
-) -> None:
+def test_a_site_grows_and_all_links_lead_somewhere(store: Store, runs: list[Run], tmp_path: Path) -> None:
     site = tmp_path / "site"
     (site / ".git").mkdir(parents=True)
     (site / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
@@ -138,9 +136,7 @@ def test_hostile_text_stays_text(store: Store, runs: list[Run], tmp_path: Path) 
     ElementTree.parse(tmp_path / "site" / "badges" / "showdown-ring.svg")
 
 
-def test_what_is_not_ours_is_refused_and_stays_as_it_is(
-    store: Store, runs: list[Run], tmp_path: Path
-) -> None:
+def test_what_is_not_ours_is_refused_and_kept(store: Store, runs: list[Run], tmp_path: Path) -> None:
     """A file of others, one that was changed, and links that lead out of the folder."""
     site, other = tmp_path / "site", tmp_path / "other"
     other.mkdir()
@@ -236,9 +232,7 @@ def test_the_command_writes_them_and_no_report_beside(
 
 
 @pytest.mark.parametrize(("option", "name"), [("-o", "page.html"), ("--badge", "badge.svg")])
-def test_a_file_of_another_is_not_overwritten(
-    store: Store, runs: list[Run], tmp_path: Path, option: str, name: str
-) -> None:
+def test_anothers_file_is_kept(store: Store, runs: list[Run], tmp_path: Path, option: str, name: str) -> None:
     path = tmp_path / name
     words = ["report", runs[0].id, "--store", store.where, option, str(path)]
     mark = folder.PAGE_MARK if option == "-o" else folder.BADGE_MARK
@@ -253,9 +247,7 @@ def test_a_file_of_another_is_not_overwritten(
 
 
 @pytest.mark.skipif(charts.missing() is not None, reason="the `report` extra is not installed")
-def test_figures_stand_beside_files_of_others_and_replace_none(
-    store: Store, runs: list[Run], tmp_path: Path
-) -> None:
+def test_figures_replace_no_files_of_others(store: Store, runs: list[Run], tmp_path: Path) -> None:
     analyses = [analysis_of(store, runs[0])]
     (tmp_path / "notes.txt").write_text("mine")
     names = write_figures(tmp_path, analyses)

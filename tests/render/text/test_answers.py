@@ -239,9 +239,7 @@ def test_answers_read_as_they_did() -> None:
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_every_form_has_the_same_sentences(
-    monkeypatch: pytest.MonkeyPatch, name: str, tmp_path: Path
-) -> None:
+def test_each_form_has_the_same_sentences(monkeypatch: pytest.MonkeyPatch, name: str, tmp_path: Path) -> None:
     of = made_up(name)
     assert answers(of)
     # Without its charts, which say nothing.
