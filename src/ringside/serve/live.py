@@ -1,5 +1,4 @@
-"""Runs in progress: for each run that somebody watches one producer, which looks at the store and makes what
-all watchers get, the same bytes for each."""
+"""Runs in progress: the watchers of a run share each look at the store, and get the same bytes."""
 
 from __future__ import annotations
 
@@ -8,7 +7,9 @@ import json
 import math
 import time
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 from ringside.errors import RingsideError
@@ -26,10 +27,8 @@ ASK_S = 4.0
 MIN_PAUSE_S = 3.0
 PAUSE_PER_COST = 120.0
 _MAX_PAUSE_S = 120.0
-# Browsers skip this line. Writing it shows whether a connection is gone.
-_KEEP_ALIVE_S = 15.0
-# A producer without watchers goes on this long, so a page that is loaded again finds it.
-_LINGER_S = 10.0
+# After so many looks comes a line that browsers skip: writing it shows whether a connection is gone.
+_KEEP_ALIVE_LOOKS = 7
 MAX_WATCHERS = 500
 # Runs whose newest analysis is kept.
 _MAX_KEPT = 20
@@ -49,18 +48,13 @@ class RunProgress:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The newest analysis of a run as the page shows it: `values` has HTML and plots."""
+    """The newest analysis of a run as the page shows it: `values` has HTML and plots; `event`: the same."""
 
     progress: RunProgress
     values: dict[str, Any]
+    event: bytes
     # The time before which no other analysis is made.
     fresh_until_s: float
-
-    def is_fresh(self, progress: RunProgress) -> bool:
-        """Whether it is as good as a new one."""
-        if self.progress.state is not progress.state:
-            return False
-        return self.progress.trials == progress.trials or time.monotonic() < self.fresh_until_s
 
 
 class Live:
@@ -69,124 +63,101 @@ class Live:
     def __init__(self, run_id: str, hub: Hub) -> None:
         self.run_id, self.hub = run_id, hub
         self.watchers = 0
-        self.content: Content | None = None
-        self.is_over = False
-        # The newest of each kind; replaced as a whole, so that watchers see that one has come.
-        self._events: dict[str, bytes] = {}
-        self._changed = asyncio.Condition()
-        self._task: asyncio.Task[None] | None = None
-        self._making = asyncio.Lock()
+        # What the last look at the store showed, when it was, and the store's files then.
+        self._progress: RunProgress | None = None
+        self._asked_s = -math.inf
+        self._seen: Signature | None = None
+        self._content: Content | None = None
+        self._looking = asyncio.Lock()
 
-    async def progress(self) -> RunProgress:
-        """Raises RingsideError."""
+    async def progress(self, *, at_once: bool = True) -> RunProgress:
+        """How far the run is, by the last look at the store or, where `at_once` or something has changed, by
+        a new one. Raises RingsideError."""
 
         def look() -> RunProgress:
             with self.hub.source.open() as store:
                 trials, ended_at = store.progress(self.run_id)
                 return RunProgress(trials, store.state(self.run_id, ended_at))
 
-        return await self.hub.worker.run(look)
+        async with self._looking:
+            signature = self.hub.source.signature()
+            age_s = time.monotonic() - self._asked_s
+            is_old = age_s >= ASK_S or (age_s >= LOOK_S and signature != self._seen)
+            if at_once or is_old or self._progress is None:
+                self._progress = await self.hub.worker.run(look)
+                self._asked_s, self._seen = time.monotonic(), signature
+            return self._progress
 
     async def newest(self, progress: RunProgress) -> Content:
         """What the page shows, rendered again where the run has changed. Raises RingsideError."""
 
-        def render() -> tuple[dict[str, Any], float]:
+        def render() -> Content:
             began_s = time.thread_time()
             values = self.hub.render(self.run_id)
-            return values, time.thread_time() - began_s
+            event = _event("content", values)
+            cost_s = time.thread_time() - began_s
+            pause_s = min(_MAX_PAUSE_S, max(MIN_PAUSE_S, cost_s * PAUSE_PER_COST))
+            return Content(progress, values, event, time.monotonic() + pause_s)
 
-        async with self._making:
-            if self.content is None or not self.content.is_fresh(progress):
-                values, cost_s = await self.hub.worker.run(render)
-                pause_s = min(_MAX_PAUSE_S, max(MIN_PAUSE_S, cost_s * PAUSE_PER_COST))
-                self.content = Content(progress, values, time.monotonic() + pause_s)
-            return self.content
+        async with self._looking:
+            known = self._content
+            if known is None or (
+                known.progress != progress
+                and (known.progress.state is not progress.state or time.monotonic() >= known.fresh_until_s)
+            ):
+                self._content = await self.hub.worker.run(render)
+            assert self._content
+            return self._content
 
     async def events(self) -> AsyncIterator[bytes]:
-        """What one watcher is sent: the newest of each kind, and from then on what changes. A slow watcher
-        misses states in between."""
+        """What one watcher is sent: the newest of each kind, and from then on what changes, until the run is
+        over. A slow watcher misses states in between."""
         sent: dict[str, bytes] = {}
         self.watchers += 1
-        if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._produce())
         try:
             yield b"retry: 3000\n\n"
-            while True:
-                known = self._events
-                for name, data in known.items():
-                    if sent.get(name) is not data:
-                        sent[name] = data
-                        yield data
-                if self.is_over:
-                    return
-                try:
-                    async with asyncio.timeout(_KEEP_ALIVE_S), self._changed:
-                        while self._events is known and not self.is_over:
-                            await self._changed.wait()
-                except TimeoutError:
+            for looks in count(1):
+                for kind, event in (await self._news()).items():
+                    if sent.get(kind) != event:
+                        sent[kind] = event
+                        yield event
+                if looks % _KEEP_ALIVE_LOOKS == 0:
                     yield b": still here\n\n"
+                if "end" in sent:
+                    return
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self.hub.stopped.wait(), LOOK_S)
+                    return
         finally:
             self.watchers -= 1
 
-    async def stop(self) -> None:
-        """End the streams of all watchers."""
-        if self._task:
-            self._task.cancel()
-        await self._end()
+    async def _news(self) -> dict[str, bytes]:
+        """The newest event of each kind. Trouble stands in place of the progress, and ends with the next."""
+        try:
+            progress = await self.progress(at_once=False)
+            newest = await self.newest(progress)
+        # Whatever a store made by others provokes: the watchers are told, and the next look may be good.
+        except Exception as error:
+            self._progress = None
+            text = str(error) if isinstance(error, RingsideError) else f"{type(error).__name__}: {error}"
+            return {"progress": _event("trouble", {"text": one_line(text, 600)})}
+        news = {"progress": _event("progress", {"trials": progress.trials, "state": progress.state})}
+        news["content"] = newest.event
+        is_whole = progress.is_over and newest.progress == progress
+        return news | ({"end": _event("end", {})} if is_whole else {})
 
-    async def _end(self) -> None:
-        self.is_over = True
-        async with self._changed:
-            self._changed.notify_all()
 
-    async def _publish(self, name: str, values: dict[str, Any]) -> None:
-        text = json.dumps(values, separators=(",", ":"), allow_nan=False)
-        self._events = {**self._events, name: f"event: {name}\ndata: {text}\n\n".encode()}
-        async with self._changed:
-            self._changed.notify_all()
-
-    async def _produce(self) -> None:
-        """Look at the store until the run is over, or nobody has watched for a while."""
-        seen: Signature | None = None
-        progress: RunProgress | None = None
-        shown: Content | None = None
-        trouble = ""
-        asked_s, watched_s = -math.inf, time.monotonic()
-        while True:
-            now_s = time.monotonic()
-            if self.watchers:
-                watched_s = now_s
-            elif now_s - watched_s > _LINGER_S:
-                return
-            signature = self.hub.source.signature()
-            try:
-                if progress is None or trouble or signature != seen or now_s - asked_s >= ASK_S:
-                    before, progress = progress, await self.progress()
-                    seen, asked_s = signature, now_s
-                    if progress != before or trouble:
-                        await self._publish("progress", {"trials": progress.trials, "state": progress.state})
-                if (newest := await self.newest(progress)) is not shown:
-                    await self._publish("content", newest.values)
-                    shown = newest
-                trouble = ""
-                if progress.is_over and newest.progress == progress:
-                    await self._publish("end", {})
-                    return await self._end()
-            # Whatever a store made by others provokes: the watchers are told, and the next look may be good.
-            except Exception as error:
-                progress = None
-                text = str(error) if isinstance(error, RingsideError) else f"{type(error).__name__}: {error}"
-                if text != trouble:
-                    trouble = text
-                    await self._publish("trouble", {"text": one_line(trouble, 600)})
-            await asyncio.sleep(LOOK_S)
+def _event(name: str, values: dict[str, Any]) -> bytes:
+    text = json.dumps(values, separators=(",", ":"), allow_nan=False)
+    return f"event: {name}\ndata: {text}\n\n".encode()
 
 
 class Hub:
-    """The runs that are watched. `render` makes what the page shows of a run, in the worker."""
+    """The runs that are watched, until `stopped`. `render` makes what a page shows of one, in the worker."""
 
     def __init__(self, source: Source, worker: Worker, render: Callable[[str], dict[str, Any]]) -> None:
         self.source, self.worker, self.render = source, worker, render
+        self.stopped = asyncio.Event()
         self._lives: dict[str, Live] = {}
 
     @property
@@ -195,15 +166,8 @@ class Hub:
 
     def live(self, run_id: str) -> Live:
         """The run of that id, whether it exists or not."""
-        kept = self._lives.get(run_id)
-        if kept is None or kept.is_over:
-            live = self._lives[run_id] = Live(run_id, self)
-            live.content = kept.content if kept else None
-        idle = [name for name, live in self._lives.items() if not live.watchers and name != run_id]
+        live = self._lives.setdefault(run_id, Live(run_id, self))
+        idle = [name for name, each in self._lives.items() if not each.watchers and each is not live]
         for name in idle[: max(0, len(self._lives) - _MAX_KEPT)]:
             del self._lives[name]
-        return self._lives[run_id]
-
-    async def stop(self) -> None:
-        for live in list(self._lives.values()):
-            await live.stop()
+        return live

@@ -107,7 +107,7 @@ class PageServer:
         """End it, and the streams of those who watch."""
         self._server.should_exit = True
         if self._loop is not None and self._thread.is_alive():
-            asyncio.run_coroutine_threadsafe(self._pages.hub.stop(), self._loop)
+            self._loop.call_soon_threadsafe(self._pages.hub.stopped.set)
         self._thread.join(_STOP_S + 2)
         self._listener.close()
 
