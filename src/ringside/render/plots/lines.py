@@ -54,12 +54,8 @@ def sweep(analysis: RunAnalysis, metric: Metric, factor: str) -> spec.Chart:
     others = following(analysis, factor)
     together = ", ".join(counted(analysis, each) for each in others)
     together = f" Other levels with each level of {counted(analysis, factor)}: {together}." if others else ""
-    return spec.Chart(
-        f"{metric.title} over {counted(analysis, factor)}",
-        f"{spec.sentence(metric.explanation)} Medians over blocks, their 95 % intervals as bands; each "
-        f"twice, on linear and on logarithmic axes.{together}",
-        tuple(both_scales(analysis, metric, factor)),
-    )
+    drawn, name = both_scales(analysis, metric, factor), counted(analysis, factor)
+    return spec.chart("sweep", drawn, metric.explanation, metric=metric, factor=name, together=together)
 
 
 def following(analysis: RunAnalysis, factor: str) -> tuple[str, ...]:
@@ -109,10 +105,7 @@ def curve_charts(analysis: RunAnalysis) -> Iterator[spec.Chart]:
                     x = spec.x_axis("x", curve.x_title, xs, log=curve.logarithmic, words=words)
                     where = ", ".join(filter(None, (analysis.label(point), curve.panel)))
                     drawn.append(spec.Panel(where, estimate_lines(analysis, metric, x, estimates), point))
-        caption = (
-            f"{spec.sentence(together[0].explanation)} Bands are 95 % intervals; the y axis is logarithmic."
-        )
-        yield spec.Chart(title, caption, tuple(drawn))
+        yield spec.chart("curve", drawn, together[0].explanation, title=title)
 
 
 def rate_charts(analysis: RunAnalysis) -> Iterator[spec.Chart]:
@@ -135,11 +128,7 @@ def rate_charts(analysis: RunAnalysis) -> Iterator[spec.Chart]:
                 x = spec.x_axis("x", "requests per second", [x for _, x, _ in estimates], log=True)
                 title = f"{where}, {metric.noun}" if where else metric.title
                 drawn.append(spec.Panel(title, estimate_lines(analysis, metric, x, estimates)))
-    yield spec.Chart(
-        "Latency against rate",
-        "Medians over blocks at each rate, their 95 % intervals as bands; both axes are logarithmic.",
-        tuple(drawn),
-    )
+    yield spec.chart("rates", drawn)
 
 
 # Places of the axis in per cent; nines go as far as any count of requests.
@@ -154,13 +143,9 @@ def percentile_charts(analysis: RunAnalysis) -> Iterator[spec.Chart]:
             for curve in analysis.percentiles
             if curve.distribution == distribution and curve.percentiles[0].value_ns > 0
         ]
-        yield spec.Chart(
-            distribution.title,
-            f"{spec.sentence(f'{distribution.explanation}, of all trials together')} Bands reach from the "
-            "lowest to the highest trial. A line ends where fewer than ten requests lie beyond it; both axes "
-            "are logarithmic.",
-            spec.panels(analysis, partial(_percentile_lines, analysis, curves)),
-        )
+        drawn = spec.panels(analysis, partial(_percentile_lines, analysis, curves))
+        what = f"{distribution.explanation}, of all trials together"
+        yield spec.chart("percentiles", drawn, what, title=distribution.title)
 
 
 def _percentile_lines(
@@ -231,12 +216,8 @@ def warm_up_charts(analysis: RunAnalysis) -> Iterator[spec.Chart]:
     if name is None:
         return
     metric = analysis.measurement.metric(name)
-    yield spec.Chart(
-        f"{metric.title}, repeat by repeat",
-        "The same work again and again in one process. Thin lines are blocks, the thick one is their median; "
-        "the y axis is logarithmic.",
-        spec.panels(analysis, partial(_warm_up_lines, analysis, metric)),
-    )
+    drawn = spec.panels(analysis, partial(_warm_up_lines, analysis, metric))
+    yield spec.chart("warm-up", drawn, metric=metric)
 
 
 def _warm_up_lines(analysis: RunAnalysis, metric: Metric, point: Point) -> spec.Json | None:
@@ -287,17 +268,12 @@ def _thinned(series: Sequence[float]) -> Iterator[tuple[int, float]]:
 def speed_up_charts(analysis: RunAnalysis) -> Iterator[spec.Chart]:
     """For each law over cores a panel for each setting of the other factors."""
     for law in dict.fromkeys(scaling.law for scaling in analysis.cores_scaling):
-        yield spec.Chart(
-            "Speed-up over cores",
-            "How many times faster than on one core, from pairs inside blocks, bars are 95 % intervals. "
-            "Curves are the Universal Scalability Law where three numbers of cores or more allow a fit, else "
-            "straight lines; the dashed line is the ideal.",
-            tuple(
-                spec.Panel(analysis.setting(scaling.fixed) or "Speed-up", _speed_up_lines(analysis, scaling))
-                for scaling in analysis.cores_scaling
-                if scaling.law == law
-            ),
+        drawn = (
+            spec.Panel(analysis.setting(scaling.fixed) or "Speed-up", _speed_up_lines(analysis, scaling))
+            for scaling in analysis.cores_scaling
+            if scaling.law == law
         )
+        yield spec.chart("speed-up", drawn)
 
 
 def _speed_up_lines(analysis: RunAnalysis, scaling: CoresScaling) -> spec.Json:
@@ -342,12 +318,7 @@ _MIN_BLOCKS = 3
 
 def trial_chart(analysis: RunAnalysis) -> spec.Chart:
     """A panel for each point; a line for each contender."""
-    return spec.Chart(
-        f"{analysis.headline.title} of every trial",
-        "One dot per trial, in the order of blocks. A slope that all share is the machine; two levels of one "
-        "contender are two modes of its own.",
-        spec.panels(analysis, partial(_trials, analysis)),
-    )
+    return spec.chart("trials", spec.panels(analysis, partial(_trials, analysis)), metric=analysis.headline)
 
 
 def _trials(analysis: RunAnalysis, point: Point) -> spec.Json | None:
@@ -379,13 +350,9 @@ def history_chart(history: History) -> spec.Chart:
     """A panel for each point: a line for each contender over time, on a log axis, changes of level marked."""
     points = history.points[:_MAX_POINTS]
     more = len(history.points) - len(points)
-    caption = (
-        f"The {history.metric.noun} by the date of the run: medians with 95 % intervals, on a log axis. A "
-        "dashed line marks the run at which a level changed, and how many times the old level the new one is."
-    )
-    caption += f" {units.count(more, 'more point')} of the experiment are in the data." if more else ""
-    drawn = tuple(spec.Panel(history.label(point), _history_lines(history, point)) for point in points)
-    return spec.Chart(f"{history.metric.title} over time", caption, drawn)
+    others = f" {units.count(more, 'more point')} of the experiment are in the data." if more else ""
+    drawn = (spec.Panel(history.label(point), _history_lines(history, point)) for point in points)
+    return spec.chart("history", drawn, metric=history.metric, more=others)
 
 
 def _history_lines(history: History, point: Point) -> spec.Json:

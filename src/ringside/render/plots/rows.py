@@ -14,6 +14,7 @@ from ringside.model.results import Interval, Outcome
 from ringside.render.plots import spec
 from ringside.render.plots.lines import both_scales
 from ringside.render.text.words import counted, verdict_text, where
+from ringside.text import capitalised
 
 _ROW_HEIGHT = 24
 
@@ -30,12 +31,7 @@ def dots(analysis: RunAnalysis, metric: Metric) -> spec.Chart:
         }
         return _dot_plot(analysis, metric, values, absent) if any(values.values()) else None
 
-    return spec.Chart(
-        metric.title,
-        f"{spec.sentence(metric.explanation)} Dots are medians over blocks, bars 95 % intervals; axes are "
-        "logarithmic where no median is 0.",
-        spec.panels(analysis, draw),
-    )
+    return spec.chart("dots", spec.panels(analysis, draw), metric.explanation, metric=metric)
 
 
 def _dot_plot(
@@ -66,20 +62,18 @@ def slope_charts(analysis: RunAnalysis) -> Iterator[spec.Chart]:
         values = by_slope.get(slope.name, {})
         settings = dict.fromkeys(fixed for _, fixed in values)
         metric = Metric(slope.name, slope.unit, slope.title, slope.explanation)
-        drawn = [
+        drawn = (
             spec.Panel(
                 (analysis.setting(fixed) or slope.title) if len(settings) > 1 else slope.title,
                 _dot_plot(analysis, metric, {name: values.get((name, fixed)) for name in analysis.names}, {}),
             )
             for fixed in settings
-        ]
-        caption = f"{spec.sentence(slope.explanation)} Dots are medians over blocks, bars 95 % intervals."
-        yield spec.Chart(slope.title, caption, tuple(drawn))
+        )
+        yield spec.chart("slope", drawn, slope.explanation, slope=slope)
         if slope.over in analysis.varying:
-            measured = analysis.measurement.metric(slope.metric)
-            title = f"{measured.title} over {counted(analysis, slope.over)}"
-            drawn = [*both_scales(analysis, measured, slope.over, slope.regardless_of)]
-            yield spec.Chart(title, spec.sentence(measured.explanation), tuple(drawn))
+            measured, factor = analysis.measurement.metric(slope.metric), counted(analysis, slope.over)
+            scales = both_scales(analysis, measured, slope.over, slope.regardless_of)
+            yield spec.chart("over-factor", scales, measured.explanation, metric=measured, factor=factor)
 
 
 # More rows or panels than these are in the table alone.
@@ -118,11 +112,7 @@ def diff_chart(diff: RunDiff) -> spec.Chart:
         ]
         data = {"rows": rows, "limits": [{"limit": each} for each in limits], "one": [{"limit": 1.0}]}
         drawn.append(spec.Panel(metric.title, spec.layered(layers, _ROW_HEIGHT * len(rows), data)))
-    caption = (
-        "The figures of the second run over those of the first, with the interval of the ratio. Between the "
-        f"dashed lines, {units.percent(diff.margin)} around 1, two are equal."
-    )
-    return spec.Chart("Second over first", caption, tuple(drawn))
+    return spec.chart("diff", drawn, margin=units.percent(diff.margin))
 
 
 def published_charts(analysis: RunAnalysis) -> Iterator[spec.Chart]:
@@ -134,15 +124,11 @@ def published_charts(analysis: RunAnalysis) -> Iterator[spec.Chart]:
             then = {"then": row.then, "then_shown": units.significant(row.then)}
             rows = by_pair.setdefault(row.label, [])
             rows.append(spec.estimate(analysis.label(row.point), row.now, now, 1.0, **then))
-        yield spec.Chart(
-            f"{both.metric.title}: ratios then and now",
-            f"○ {both.source.date[:4]}, as published in “{both.source.title}”; ● this run, with its 95 % "
-            "interval as a bar. The line between them is the change; 1 means that both take the same.",
-            tuple(
-                spec.Panel(pair, _dumbbells(spec.colour(pair.split(" / ")[0], analysis.floor), rows))
-                for pair, rows in by_pair.items()
-            ),
+        drawn = (
+            spec.Panel(pair, _dumbbells(spec.colour(pair.split(" / ")[0], analysis.floor), rows))
+            for pair, rows in by_pair.items()
         )
+        yield spec.chart("published", drawn, metric=both.metric, source=both.source)
 
 
 def _dumbbells(tint: str, rows: Sequence[spec.Json]) -> spec.Json:
@@ -166,12 +152,9 @@ def scatter_charts(analysis: RunAnalysis) -> Iterator[spec.Chart]:
     """For each pair of metrics of the workload a panel for each point with two contenders or more."""
     for names in analysis.measurement.scatters:
         x, y = (analysis.measurement.metric(name) for name in names)
-        yield spec.Chart(
-            f"{x.title} against {y.title}",
-            f"{spec.sentence(x.explanation)} {spec.sentence(y.explanation)} Left and low is cheap; both axes "
-            "are logarithmic, bars are 95 % intervals.",
-            spec.panels(analysis, partial(_scatter, analysis, (x, y))),
-        )
+        drawn = spec.panels(analysis, partial(_scatter, analysis, (x, y)))
+        what = f"{spec.sentence(x.explanation)} {capitalised(y.explanation)}"
+        yield spec.chart("scatter", drawn, what, x=x, y=y)
 
 
 def _scatter(analysis: RunAnalysis, metrics: Sequence[Metric], point: Point) -> spec.Json | None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from ringside import units
 from ringside.analysis.run import RunAnalysis
+from ringside.files import tables_beside
 from ringside.model.design import Metric, Point
 from ringside.model.results import Interval
 from ringside.text import capitalised
@@ -61,6 +62,16 @@ class Chart:
     def __post_init__(self) -> None:
         for panel in self.panels:
             panel.spec["description"] = f"{self.title}: {panel.title}"
+
+
+_CHARTS = tables_beside(__file__, "charts.toml")
+
+
+def chart(name: str, panels: Iterable[Panel], what: str = "", **values: object) -> Chart:
+    """The chart of that name in charts.toml with these values in its texts. `what`: an explanation."""
+    values["what"] = sentence(what)
+    title, caption = (_CHARTS[name][part].format(**values) for part in ("title", "caption"))
+    return Chart(title, caption, tuple(panels))
 
 
 def panels(analysis: RunAnalysis, draw: Callable[[Point], Json | None]) -> tuple[Panel, ...]:

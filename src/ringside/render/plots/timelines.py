@@ -23,15 +23,13 @@ def timeline_charts(analysis: RunAnalysis) -> Iterator[spec.Chart]:
         each = ((name, analysis.timelines.get(Cell(name, point))) for name in analysis.names)
         timelines = {name: timeline for name, timeline in each if timeline}
         blocks = ", ".join(f"{name} {timeline.block}" for name, timeline in timelines.items())
-        yield spec.Chart(
-            f"Time line{where(analysis, point, ': ')}",
-            f"{view.caption} One trial of each, with the median headline (block: {blocks}).",
-            tuple(
-                spec.Panel(name, _timeline(timeline, view), point)
-                for name, timeline in timelines.items()
-                if timeline.cpu and timeline.pss_bytes.values
-            ),
+        at = where(analysis, point, ": ")
+        drawn = (
+            spec.Panel(name, _timeline(timeline, view), point)
+            for name, timeline in timelines.items()
+            if timeline.cpu and timeline.pss_bytes.values
         )
+        yield spec.chart("timeline", drawn, at=at, view=view, blocks=blocks)
         latest = [
             (name, t, Interval(seconds, None, None, 1))
             for name, timeline in timelines.items()
@@ -41,12 +39,8 @@ def timeline_charts(analysis: RunAnalysis) -> Iterator[spec.Chart]:
         times = {t for _, t, _ in latest}
         if len(times) > 1:
             metric = Metric("latest_s", "s", view.latest_y_title, "")
-            drawn = estimate_lines(analysis, metric, spec.x_axis("x", view.x_title, times, log=True), latest)
-            yield spec.Chart(
-                f"{view.latest_title}{where(analysis, point, ': ')}",
-                f"{view.latest_caption} Of the same trials; both axes are logarithmic.",
-                (spec.Panel(analysis.label(point), drawn, point),),
-            )
+            lines = estimate_lines(analysis, metric, spec.x_axis("x", view.x_title, times, log=True), latest)
+            yield spec.chart("latest", [spec.Panel(analysis.label(point), lines, point)], at=at, view=view)
 
 
 _MEMORY, _KERNEL = "memory (PSS)", "kernel, grown"
@@ -105,15 +99,12 @@ def span_charts(analysis: RunAnalysis) -> Iterator[spec.Chart]:
     if view is None:
         return
     for point in analysis.points:
-        yield spec.Chart(
-            f"{view.title}{where(analysis, point, ': ')}",
-            f"{view.caption} One trial of each, with the median headline.",
-            tuple(
-                spec.Panel(name, _span_bars(spans, view, spec.colour(name, analysis.floor)), point)
-                for name in analysis.names
-                if (spans := analysis.spans.get(Cell(name, point)))
-            ),
+        drawn = (
+            spec.Panel(name, _span_bars(spans, view, spec.colour(name, analysis.floor)), point)
+            for name in analysis.names
+            if (spans := analysis.spans.get(Cell(name, point)))
         )
+        yield spec.chart("spans", drawn, at=where(analysis, point, ": "), view=view)
 
 
 def _span_bars(spans: Sequence[Span], view: SpansView, tint: str) -> spec.Json:
