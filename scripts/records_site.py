@@ -24,10 +24,7 @@ from ringside.cli import context
 from ringside.model.catalogue import Contender, Question
 from ringside.render.html import templates
 from ringside.render.html.page import note, title
-from ringside.render.html.pictures import (
-    headline_picture,
-    history_view,
-)
+from ringside.render.html.pictures import headline_picture
 from ringside.render.plots.charts import standing_alone
 from ringside.render.plots.timelines import timeline_charts
 from ringside.render.site.site import file_name
@@ -296,7 +293,7 @@ class Site:
         alike = [(record, run) for record, run in runs if run.headline.name == metric.name]
         links = {run.run.id: f"../{record.place(run)}" for record, run in alike}
         of = history(name, title, metric, [of_analysis(run) for _, run in alike])
-        return self._page("history", "../", f"{title}: history", view=history_view(of, links))
+        return self._page("history", "../", f"{title}: history", history=of, links=links)
 
     def _how_to_read(self) -> bytes:
         """The page that explains a picture and a table: an experiment with few contenders and columns whose

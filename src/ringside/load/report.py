@@ -10,10 +10,8 @@ from ringside.load import summary
 from ringside.load.result import LoadResult
 from ringside.load.target import Target
 from ringside.probe.protocol import LoadPlan
-from ringside.render.html.pictures import drawing
 from ringside.render.html.templates import environment, policy, read_file
 from ringside.render.plots import spec
-from ringside.render.plots.charts import missing
 from ringside.units import TimeUnit
 
 _BARS_WIDTH = 42  # What a phone shows.
@@ -26,14 +24,13 @@ def page(target: Target, plan: LoadPlan, result: LoadResult, unit: TimeUnit) -> 
     template = environment().get_template("load.html.j2")
     return template.render(
         title=target.text,
-        how=summary.how(target, plan, result),
+        summary=summary,
+        target=target,
+        plan=plan,
         result=result,
-        diagnostics=summary.warnings_of(result),
-        facts=summary.facts(target, result),
-        tables=[*summary.tables(result, unit), *summary.fault_tables(target, result)],
-        drawings=[(title, drawing(plot)) for title, plot in _plots(result)],
+        unit=unit,
+        plots=_plots(result),
         bars=summary.bar_lines(result.counts.get(result.main_histogram, ()), _BARS_WIDTH),
-        absent=missing(),
         style=Markup(read_file("page.css")),
         policy=policy([]),
     )

@@ -14,13 +14,10 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import Route
 
 from ringside.analysis.run import RunAnalysis, analysis_of
-from ringside.analysis.run_diff import RunDiff, diff
+from ringside.analysis.run_diff import diff
 from ringside.errors import NoStoreError, RingsideError, StoreError, UsageError
 from ringside.model.catalogue import Question
 from ringside.render.export import documents, formats
-from ringside.render.html.pictures import drawing
-from ringside.render.plots.rows import diff_chart
-from ringside.render.text import changes, diagnostics, words
 from ringside.serve import pages, views
 from ringside.serve.guard import Guard
 from ringside.serve.live import MAX_WATCHERS, Hub
@@ -28,8 +25,6 @@ from ringside.serve.source import Source, Worker
 from ringside.store import Store
 from ringside.store.database import runs_of, single_run, suite_of
 
-# The width of a comparison's plot in pixels; a wide screen shows two side by side.
-_WIDTH = 620
 _A_YEAR = "public, max-age=31536000, immutable"
 
 Handler = Callable[[Request], Awaitable[Response]]
@@ -129,15 +124,15 @@ class Pages:
     def compare(self, store: Store, request: Request) -> Response:
         names = [request.query_params.get(key, "").strip() for key in ("one", "other")]
         metric = request.query_params.get("metric", "").strip() or None
-        wrong, shown = "", {"diff": None}
+        wrong, compared = "", None
         if all(names):
             try:
                 one, other = (_analysis(store, name) for name in names)
-                shown = _difference(diff(one, other, metric))
+                compared = diff(one, other, metric)
             except UsageError as error:
                 wrong = str(error)
         runs = list(reversed(store.summaries()))
-        return _html("compare.html.j2", runs=runs, names=names, metric=metric, trouble=wrong, **shown)
+        return _html("compare.html.j2", runs=runs, names=names, metric=metric, trouble=wrong, diff=compared)
 
     def history(self, store: Store, request: Request) -> Response:
         return _html("history.html.j2", **self.views.history(store, request.path_params["experiment"]))
@@ -196,19 +191,6 @@ def _is_missing(error: RingsideError) -> bool:
 
 def _analysis(store: Store, name: str) -> RunAnalysis:
     return analysis_of(store, single_run(store, name))
-
-
-def _difference(diff: RunDiff) -> dict[str, Any]:
-    plots = diff_chart(diff)
-    return {
-        "diff": diff,
-        "answer": changes.diff_answer(diff),
-        "tables": changes.diff_tables(diff),
-        "plots": plots,
-        "drawings": [(panel.title, drawing(panel.spec, _WIDTH)) for panel in plots.panels],
-        "diagnostics": diagnostics.for_pages(diff.diagnostics),
-        "machine": words.machine,
-    }
 
 
 def _html(template: str, **values: Any) -> Response:

@@ -12,14 +12,9 @@ from urllib.parse import quote
 
 import jinja2
 
-from ringside import units
 from ringside.analysis.run import RunAnalysis
-from ringside.render.html.pictures import headline_picture
 from ringside.render.html.templates import environment, read_file, vega
 from ringside.render.plots.charts import CONFIG, charts, missing
-from ringside.render.plots.spec import colour
-from ringside.render.text import diagnostics, words
-from ringside.render.text.answers import answers
 from ringside.render.text.tables import tables
 
 _FOLDER = Path(__file__).parent
@@ -74,23 +69,10 @@ def content(analysis: RunAnalysis) -> dict[str, Any]:
         keys = [f"plot-{len(plots) + number}" for number, _ in enumerate(chart.panels, 1)]
         plots |= {key: panel.spec for key, panel in zip(keys, chart.panels, strict=True)}
         drawn.append((chart, list(zip(keys, chart.panels, strict=True))))
-    point = analysis.overview_point
-    values = {
-        "analysis": analysis,
-        "heading": words.heading(analysis),
-        "machine": words.machine(analysis.run.host),
-        "latest": analysis.trials[: -_LATEST - 1 : -1],
-        "trials": units.count(analysis.trial_count, "trial"),
-        "is_over": analysis.run.ended_at is not None,
-        "answers": answers(analysis),
-        "picture": headline_picture(analysis, point),
-        "diagnostics": diagnostics.for_pages(analysis.diagnostics),
-        "charts": drawn,
-        "absent": missing(),
-        "colours": {name: colour(name, analysis.floor) for name in analysis.names},
-        # That of the answer is first: the others are folded.
-        "tables": sorted(tables(analysis), key=lambda table: table.title != analysis.label(point)),
-    }
+    # That of the answer is first: the others are folded.
+    answer = analysis.label(analysis.overview_point)
+    shown = sorted(tables(analysis), key=lambda table: table.title != answer)
+    values = {"analysis": analysis, "charts": drawn, "tables": shown, "latest": analysis.trials[-_LATEST:]}
     names = ("facts", "verdicts", "plots", "tables")
     parts = {name: page(f"part_{name}.html.j2", **values) for name in names}
     return {"parts": parts, "config": CONFIG, "plots": plots}

@@ -16,7 +16,6 @@ from ringside.errors import RingsideError, UsageError
 from ringside.model.catalogue import Question
 from ringside.model.design import Metric
 from ringside.model.results import RunState
-from ringside.render.html.pictures import history_view
 from ringside.render.site.site import render_pages
 from ringside.render.text.answers import short_answer
 from ringside.store import RunSummary, Store
@@ -138,7 +137,8 @@ class Views:
         }
         return {
             "title": f"{title}: history",
-            "view": history_view(history(experiment, title, metric, alike), links),
+            "history": history(experiment, title, metric, alike),
+            "links": links,
             "notes": [f"Left out: {units.count(n, 'run')} {why}." for why, n in left_out.items() if n],
         }
 

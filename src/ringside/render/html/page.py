@@ -9,7 +9,6 @@ import functools
 import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +20,11 @@ from ringside.analysis.suite import SuiteAnalysis
 from ringside.model.design import Point
 from ringside.render.export.documents import FORMAT, document
 from ringside.render.html import templates
-from ringside.render.html.pictures import headline_picture
 from ringside.render.html.templates import environment, json_element, packed, policy, script, vega
 from ringside.render.plots.charts import CONFIG, MARKS, charts_with_stems, missing
 from ringside.render.plots.spec import Json
-from ringside.render.text.answers import answers
 from ringside.render.text.cells import TableData, plain_table
 from ringside.render.text.command import command, own_command
-from ringside.render.text.contenders import claim_summary, claim_table, contender_table
-from ringside.render.text.diagnostics import for_pages
 from ringside.render.text.tables import point_table, tables
 from ringside.render.text.words import listed
 from ringside.store.plans import SuiteSelection
@@ -38,15 +33,24 @@ from ringside.text import capitalised
 
 def render(suite: SuiteAnalysis, source_texts: Mapping[str, str], *, home: str = "") -> str:
     """The whole page. `source_texts`: by hash, as in plans; `home`: the address of the list it is one of."""
-    absent = missing()
-    specs: list[Json] = []
+    draws, specs = missing() is None, list[Json]()
     analyses = suite.runs
     # The command line's documents, with the figures of each block besides.
     documents = list(map(document, analyses))
     for values, analysis in zip(documents, analyses, strict=True):
         for row, cell in zip(values["cells"], analysis.cells.values(), strict=True):
             row["by_block"] = {name: dict(by_block) for name, by_block in cell.by_block.items()}
-    sections = [_section(suite, number, specs, draws=not absent) for number in range(len(analyses))]
+    asked = {id(part.standing.analysis) for each in suite.answers for part in each.parts if part.standing}
+    sections = [
+        {
+            "id": f"run-{number}",
+            "analysis": analysis,
+            # The picture of a question is that of its run.
+            "is_asked": id(analysis) in asked,
+            "details": details(analysis, specs, several=len(analyses) > 1, draws=draws),
+        }
+        for number, analysis in enumerate(analyses, 1)
+    ]
     names = dict.fromkeys(name for analysis in analyses for name in analysis.names)
     contenders = [_contender(name, analyses, source_texts) for name in names]
     # By hash, each once, with its colours as HTML.
@@ -61,18 +65,10 @@ def render(suite: SuiteAnalysis, source_texts: Mapping[str, str], *, home: str =
         suite=suite,
         commands=commands(analyses),
         sections=sections,
-        several=len(sections) > 1,
-        anchors={each["analysis"].experiment.name: f"#{each['id']}" for each in sections},
         home=home,
-        claim_summary=claim_summary(suite.claims),
-        tested=replace(claim_table(suite.claims), subtitle=""),
-        common=for_pages(suite.machine_diagnostics),
         contenders=contenders,
-        contender_table=contender_table(*analyses),
         machines=_machines(analyses),
         moments=_moments(analyses),
-        evidence=list(dict.fromkeys(filter(None, (each.measurement.evidence_note for each in analyses)))),
-        absent=absent,
         policy=policy([behaviour, *([library] if specs else [])]),
         behaviour=behaviour,
         # Packed: they are unpacked when the page has been painted, or when a source is opened.
@@ -91,31 +87,11 @@ def _library() -> tuple[Markup, str]:
     return library, packed(str(library))
 
 
-def _section(suite: SuiteAnalysis, number: int, specs: list[Json], *, draws: bool) -> dict[str, Any]:
-    """What the template shows of one run. The specifications of its plots are put behind `specs`."""
-    analysis = suite.runs[number]
-    is_asked = any(
-        part.standing and part.standing.analysis is analysis for each in suite.answers for part in each.parts
-    )
-    first, *more = answers(analysis)
-    return {
-        "id": f"run-{number + 1}",
-        "analysis": analysis,
-        "first": first,
-        "more": more,
-        # The picture of a question is that of its run.
-        "picture": None if is_asked else headline_picture(analysis, analysis.overview_point),
-        "is_asked": is_asked,
-        "diagnostics": for_pages(analysis.own_diagnostics),
-        "details": details(analysis, specs, several=len(suite.runs) > 1, draws=draws),
-        "resolved": json.dumps(analysis.run.plan["experiment"], indent=2, ensure_ascii=False),
-    }
-
-
 def details(
     analysis: RunAnalysis, specs: list[Json], *, several: bool = False, draws: bool = True
 ) -> list[dict[str, Any]]:
-    """The plots and tables of each point, then those of several points together."""
+    """The plots and tables of each point, then those of several points together. The specifications of the
+    plots are put behind `specs`."""
     by_point: dict[Point | None, dict[str, Any]] = {}
     for point in analysis.points:
         heading = f"{capitalised(analysis.label(point))}: all figures"

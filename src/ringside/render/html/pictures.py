@@ -12,16 +12,13 @@ from markupsafe import Markup
 
 from ringside import units
 from ringside.analysis.families import FamilyStanding
-from ringside.analysis.history import History
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import OverviewCell, OverviewColumn
 from ringside.model.design import Point
 from ringside.model.results import Interval
 from ringside.render.plots.charts import CONFIG, missing
-from ringside.render.plots.lines import history_chart
 from ringside.render.plots.spec import Json, ends, log_ticks
 from ringside.render.text import families
-from ringside.render.text.changes import change_table, run_table
 from ringside.render.text.words import FAMILIES
 from ringside.text import capitalised
 
@@ -145,18 +142,6 @@ def standing_picture(standing: FamilyStanding) -> dict[str, Any]:
         smaller_is_better=standing.smaller_is_better,
     )
     return {**drawn, "lacking": standing.lacking}
-
-
-def history_view(history: History, links: Mapping[str, str]) -> dict[str, Any]:
-    """What the template shows. `links`: addresses of reports by the runs' ids."""
-    plots = history_chart(history) if len(history.runs) > 1 and history.series else None
-    return {
-        "history": history,
-        "plots": plots,
-        "drawings": [(panel.title, drawing(panel.spec)) for panel in plots.panels] if plots else [],
-        "tables": [change_table(history), run_table(history)],
-        "links": links,
-    }
 
 
 def drawing(spec: Json, width: int = _WIDTH) -> Markup | None:

@@ -23,12 +23,19 @@ from markupsafe import Markup
 
 from ringside import __version__, units
 from ringside.files import cache_folder, whole_file
-from ringside.render.html.pictures import standing_picture, tint
+from ringside.render.html.pictures import drawing, headline_picture, standing_picture, tint
+from ringside.render.plots.charts import missing
+from ringside.render.plots.lines import history_chart
+from ringside.render.plots.rows import diff_chart
 from ringside.render.plots.spec import colour
 from ringside.render.text import families
+from ringside.render.text.answers import answers
 from ringside.render.text.cells import column_kinds
+from ringside.render.text.changes import change_table, diff_answer, diff_tables, run_table
 from ringside.render.text.command import command_to_repeat, own_command
-from ringside.render.text.words import machine, where
+from ringside.render.text.contenders import claim_table, contender_table
+from ringside.render.text.diagnostics import for_pages
+from ringside.render.text.words import heading, machine, where
 from ringside.text import minute, one_line
 
 FOLDER = Path(__file__).parent
@@ -156,6 +163,14 @@ def vega() -> str:
     return text
 
 
+# What templates ask for themselves.
+_FUNCTIONS = (
+    *(answers, change_table, claim_table, colour, command_to_repeat, contender_table, diff_answer),
+    *(diff_chart, diff_tables, drawing, for_pages, heading, headline_picture, history_chart, missing),
+    *(own_command, run_table, standing_picture, tint, where),
+)
+
+
 def environment(*folders: Path) -> jinja2.Environment:
     """The environment of the templates in these folders, with the macros of ours behind them."""
     templates = jinja2.Environment(
@@ -167,15 +182,7 @@ def environment(*folders: Path) -> jinja2.Environment:
         lstrip_blocks=True,
     )
     templates.filters |= {"code": code, "kinds": column_kinds, "machine": machine, "minute": minute}
-    templates.globals |= {
-        "version": __version__,
-        "colours": colour,
-        "command_to_repeat": command_to_repeat,
-        "own_command": own_command,
-        "sentences": families.sentences,
-        "standing_picture": standing_picture,
-        "tint": tint,
-        "units": units,
-        "where": where,
-    }
+    templates.filters["json"] = functools.partial(json.dumps, indent=2, ensure_ascii=False)
+    templates.globals |= {"version": __version__, "sentences": families.sentences, "units": units}
+    templates.globals |= {function.__name__: function for function in _FUNCTIONS}
     return templates

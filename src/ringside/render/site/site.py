@@ -28,7 +28,6 @@ from ringside.model.results import Answer, Interval
 from ringside.render.export import formats
 from ringside.render.export.documents import document
 from ringside.render.html.page import commands, render, title
-from ringside.render.html.pictures import history_view
 from ringside.render.html.templates import environment, read_file
 from ringside.render.plots.charts import figures, missing
 from ringside.render.site.folder import Folder
@@ -196,8 +195,8 @@ def _history_page(folder: Folder, runs: Sequence[SiteRun], analyses: Mapping[str
     metric = known[0][1]
     alike = [run for run, headline in known if headline.name == metric.name]
     links = {run.id: f"../runs/{run.name}.html" for run in runs}
-    view = history_view(history(runs[0].experiment, runs[0].title, metric, alike), links)
-    return _rendered("history.html.j2", root="../", title=f"{runs[0].title}: history", view=view)
+    of, title = history(runs[0].experiment, runs[0].title, metric, alike), f"{runs[0].title}: history"
+    return _rendered("history.html.j2", root="../", title=title, history=of, links=links)
 
 
 def _published_run(values: Mapping[str, Any]) -> tuple[HistoryRun, Metric]:
