@@ -8,9 +8,6 @@ import functools
 import hashlib
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
-
-import jinja2
 
 from ringside.analysis.run import RunAnalysis
 from ringside.render.html.templates import environment, read_file, vega
@@ -23,17 +20,9 @@ _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _LATEST = 8
 
 
-@functools.cache
-def _environment() -> jinja2.Environment:
-    templates = environment(_FOLDER / "templates")
-    templates.filters["part"] = lambda text: quote(text, safe="")
-    templates.globals["asset"] = asset
-    return templates
-
-
 def page(template: str, **values: Any) -> str:
     """A whole page, or a part of one."""
-    return _environment().get_template(template).render(**values)
+    return environment(_FOLDER / "templates").get_template(template).render(asset=asset, **values)
 
 
 @functools.cache

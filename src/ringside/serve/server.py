@@ -31,22 +31,18 @@ def check_installed() -> None:
 def listen(host: str, port: int) -> socket.socket:
     """A socket that listens at an address. Raises UsageError where it cannot be had."""
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, _, _, _, address = found[0]
     except (OSError, UnicodeError) as error:
         raise UsageError(f"--host {host}: this machine has no such address ({error})") from error
-    listener = socket.socket(family, kind, protocol)
     try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-        listener.listen(_BACKLOG)
+        is_ipv6 = family == socket.AF_INET6
+        return socket.create_server(address, family=family, backlog=_BACKLOG, dualstack_ipv6=is_ipv6)
     except OSError as error:
-        listener.close()
+        why = os.strerror(error.errno or 0)
         raise UsageError(
-            f"cannot listen at {_shown(host)}:{port}: {error.strerror}; choose another port with --port"
+            f"cannot listen at {_shown(host)}:{port}: {why}; choose another port with --port"
         ) from error
-    return listener
 
 
 class PageServer:

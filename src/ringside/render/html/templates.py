@@ -17,6 +17,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import jinja2
 from markupsafe import Markup
@@ -171,10 +172,11 @@ _FUNCTIONS = (
 )
 
 
-def environment(*folders: Path) -> jinja2.Environment:
-    """The environment of the templates in these folders, with the macros of ours behind them."""
+@functools.cache
+def environment(folder: Path = FOLDER) -> jinja2.Environment:
+    """The environment of the templates in a folder, with the macros of ours behind them."""
     templates = jinja2.Environment(
-        loader=jinja2.FileSystemLoader([*folders, FOLDER]),
+        loader=jinja2.FileSystemLoader([folder, FOLDER]),
         autoescape=True,
         finalize=visible,
         undefined=jinja2.StrictUndefined,
@@ -182,6 +184,7 @@ def environment(*folders: Path) -> jinja2.Environment:
         lstrip_blocks=True,
     )
     templates.filters |= {"code": code, "kinds": column_kinds, "machine": machine, "minute": minute}
+    templates.filters["part"] = functools.partial(quote, safe="")
     templates.filters["json"] = functools.partial(json.dumps, indent=2, ensure_ascii=False)
     templates.globals |= {"version": __version__, "sentences": families.sentences, "units": units}
     templates.globals |= {function.__name__: function for function in _FUNCTIONS}

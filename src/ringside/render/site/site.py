@@ -3,7 +3,6 @@ data, and feeds (Atom, RFC 4287; JSON Feed 1.1). Each call adds or updates runs.
 
 from __future__ import annotations
 
-import functools
 import itertools
 import json
 import re
@@ -15,7 +14,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import jinja2
 import msgspec
 from markupsafe import Markup
 
@@ -50,15 +48,9 @@ def render_pages(pages: Sequence[RunAnalysis], questions: Sequence[Question] = (
     return render(analyse_suite(pages, questions), sources, home=home)
 
 
-@functools.cache
-def _environment() -> jinja2.Environment:
-    templates = environment(TEMPLATES)
-    templates.globals["style"] = Markup(read_file("page.css") + (TEMPLATES / "site.css").read_text("utf-8"))
-    return templates
-
-
 def _rendered(template: str, **values: Any) -> bytes:
-    return _environment().get_template(template).render(**values).encode()
+    style = Markup(read_file("page.css") + (TEMPLATES / "site.css").read_text("utf-8"))
+    return environment(TEMPLATES).get_template(template).render(style=style, **values).encode()
 
 
 _SIDE, _CHARACTER = 6, 6.4

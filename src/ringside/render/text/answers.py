@@ -11,20 +11,8 @@ from ringside.analysis.examination import MIN_BLOCKS
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Metric, Point
 from ringside.model.results import Comparison, Obstacle, Verdict
-from ringside.render.text.words import (
-    KINDS,
-    MAX_NAMED,
-    NO_FIGURE,
-    OBSTACLES,
-    OVERSTATED,
-    Sentence,
-    blocks,
-    listed,
-    possessive,
-    reserve,
-    verdict_text,
-    where,
-)
+from ringside.render.text import words
+from ringside.render.text.words import Sentence, blocks, listed, possessive, where
 
 MOST_SENTENCES = 3  # Of a point.
 
@@ -45,7 +33,7 @@ def point_answer(analysis: RunAnalysis, standing: Standing, at: str = "") -> lis
     if standing.first_place is FirstPlace.NOTHING:
         here = [analysis.cell(name, standing.point) for name in analysis.names]
         few = any(cell.values(analysis.headline.name) for cell in here)
-        why = f": {NO_FIGURE[few]}" if few or analysis.is_complete else ""
+        why = f": {words.NO_FIGURE[few]}" if few or analysis.is_complete else ""
         return [Sentence(f"No program has a figure{at} ({analysis.headline.noun}){why}", "failed")]
     texts = [_distances(analysis, standing)]
     if analysis.is_over:
@@ -76,7 +64,7 @@ def short_answer(analysis: RunAnalysis) -> str:
         return f"too close to call: {listed(here.first)}"
     value = analysis.cell(here.first[0], here.point).metrics[headline.name].estimate
     amount = units.quantity(value, headline.unit)
-    if len(here.first) > MAX_NAMED:
+    if len(here.first) > words.MAX_NAMED:
         return f"{len(here.first)} equal, {amount}"
     return f"{' ≈ '.join(here.first)} {amount}{', cause not certain' if here.influences else ''}"
 
@@ -108,11 +96,11 @@ def _opening(analysis: RunAnalysis, here: Standing, at: str) -> Sentence:
     if here.first_place is FirstPlace.OPEN:
         return Sentence(f"Too close to call{at} after {blocks(analysis)}: {listed(here.first)}; {median}")
     if here.first_place is FirstPlace.BARRED:
-        causes = "".join(f", {OBSTACLES[each]}" for each in Obstacle if each in here.obstacles)
+        causes = "".join(f", {words.OBSTACLES[each]}" for each in Obstacle if each in here.obstacles)
         names = listed(here.first, "or")
         text = f"No verdict possible{at} after {blocks(analysis)}: {names} may be first{causes}; {median}"
         return Sentence(text)
-    best, but = here.first[0], reserve(code for each in here.influences for code in each.codes)
+    best, but = here.first[0], words.reserve(code for each in here.influences for code in each.codes)
     if here.first_place is FirstPlace.FIRST:
         text = f"{best} {_best(analysis, best, here.point, at)}{but}"
         return Sentence(text, "quiet" if here.influences else "faster")
@@ -150,7 +138,7 @@ def _distances(analysis: RunAnalysis, here: Standing) -> str:
             text = f"{name} {size}{f' {how}' if how != before else ''}"
         else:
             text = f"{name} {verb} {size} {how} {'than' if how == longer else 'as'} {best}"
-        parts.append(text + f" ({ends})" * bool(ends) + OVERSTATED * (name in here.overstated))
+        parts.append(text + f" ({ends})" * bool(ends) + words.OVERSTATED * (name in here.overstated))
         before = how
     start = "" if metric.smaller_is_better or not parts else "That is "
     return start + ", ".join(parts)
@@ -165,7 +153,7 @@ def _elsewhere(analysis: RunAnalysis) -> str:
         every = "both" if len(analysis.points) == 2 else f"all {len(analysis.points):,}"
         return f"At {every} points {_first(analysis.conclusion.here)}"
     parts = [
-        f"{text} at {listed(labels) if len(labels) <= MAX_NAMED else units.count(len(labels), 'point')}"
+        f"{text} at {listed(labels) if len(labels) <= words.MAX_NAMED else units.count(len(labels), 'point')}"
         for text, labels in sorted(points.items(), key=lambda item: -len(item[1]))
     ]
     return "By point: " + "; ".join(parts) if len(points) > 1 else ""
@@ -186,7 +174,8 @@ def _first(standing: Standing) -> str:
 def comparison_sentence(comparison: Comparison, metric: Metric, margin: float) -> Sentence:
     """`B was 1.45 times faster than A in wall time (1.42–1.47)`, `B took 2.50× A's wall time: slower`."""
     contender, baseline, ratio = comparison.contender, comparison.baseline, comparison.ratio
-    word, noun = verdict_text(comparison, metric, margin), f"{'mean ' * bool(comparison.modes)}{metric.noun}"
+    word = words.verdict_text(comparison, metric, margin)
+    noun = f"{'mean ' * bool(comparison.modes)}{metric.noun}"
     above_1 = ratio if ratio.estimate > 1 else ratio.inverse
     is_plain = above_1 is ratio and not units.is_small_excess(ratio)
     if comparison.verdict in (Verdict.FASTER, Verdict.SLOWER) and metric.is_time and not is_plain:
@@ -202,10 +191,10 @@ def comparison_sentence(comparison: Comparison, metric: Metric, margin: float) -
         text += f"; {name} has two modes, {low} and {high}"
     if comparison.contradicted:
         text += "; earlier blocks had shown otherwise"
-    text += OVERSTATED if comparison.overstated else ""
+    text += words.OVERSTATED if comparison.overstated else ""
     if comparison.verdict is Verdict.INCONCLUSIVE and (why := _why(comparison)):
         text += f", {why}"
-    return Sentence(text, KINDS.get(comparison.verdict, "quiet"))
+    return Sentence(text, words.KINDS.get(comparison.verdict, "quiet"))
 
 
 def _why(comparison: Comparison) -> str:
@@ -215,7 +204,7 @@ def _why(comparison: Comparison) -> str:
         least = max(MIN_BLOCKS, comparison.ratio.n + 1)
         return f"too few blocks ({comparison.ratio.n} of {least})"
     if comparison.obstacle:
-        return OBSTACLES[comparison.obstacle]
+        return words.OBSTACLES[comparison.obstacle]
     if comparison.blocks_needed:
         return f"about {comparison.blocks_needed:,} blocks would decide it"
     low, high = comparison.ratio.low, comparison.ratio.high

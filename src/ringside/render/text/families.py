@@ -26,14 +26,12 @@ _UNRANKED = {
 
 def sentences(standing: FamilyStanding) -> list[Sentence]:
     """The first program, then which families are wholly ahead of others. Gains have a range, and no order."""
-    return [_gains(standing)] if standing.over else [_first(standing), *_orders(standing)]
-
-
-def _gains(standing: FamilyStanding) -> Sentence:
+    if not standing.over:
+        return [_first(standing), *_orders(standing)]
     gains = sorted(standing.values[name].estimate for name in standing.contenders)
     ends = dict.fromkeys(units.quantity(gain, standing.unit) for gain in (gains[0], gains[-1]))
     text = f"{' to '.join(ends)} times better than at {other_point(standing)}"
-    return Sentence(text + "; which program gains most is not tested" * (len(gains) > 1))
+    return [Sentence(text + "; which program gains most is not tested" * (len(gains) > 1))]
 
 
 def _first(standing: FamilyStanding) -> Sentence:

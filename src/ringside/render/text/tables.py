@@ -40,7 +40,9 @@ def _tables(analysis: RunAnalysis, *, is_part: bool, by_point: bool) -> Iterator
             yield ratio_table(analysis, metric) if analysis.pairs else None
     yield machine_table(analysis)
     yield warm_up_table(analysis)
-    yield from slope_tables(analysis)
+    for growth in analysis.slopes:
+        slope, settings = growth.law, {fixed: str(fixed) for _, fixed in growth.values}
+        yield table(slope.title, _by_setting(growth, settings, slope.title, slope.unit), slope.explanation)
     yield from scaling_tables(analysis)
     yield breakdown_table(analysis)
     yield from published_tables(analysis)
@@ -343,15 +345,9 @@ def scaling_tables(analysis: RunAnalysis) -> Iterator[TableData]:
         )
 
 
-def slope_tables(analysis: RunAnalysis) -> Iterator[TableData]:
-    """A table per slope: a row per contender, smallest first, a column per setting of other factors."""
-    for growth in analysis.slopes:
-        slope, titles = growth.law, {fixed: str(fixed) for _, fixed in growth.values}
-        yield table(slope.title, _by_setting(growth, titles, slope.title, slope.unit), slope.explanation)
-
-
 def _by_setting(growth: Growth[Any], titles: Mapping[Point, str], only: str, unit: str) -> list[Row]:
-    """A row for each contender, a column for each setting; `only`: its title where there is one setting."""
+    """A row for each contender, smallest first, a column for each setting of the other factors. `only`: its
+    title where there is one."""
     columns = list(titles.values()) if len(titles) > 1 else [only]
     rows: list[Row] = []
     for name in growth.order:
