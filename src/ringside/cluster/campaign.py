@@ -7,8 +7,6 @@ blocks 1 … n are whole, so the speed of blocks does not decide which of them c
 its goal, no further block begins; those that have begun are completed, and count.
 """
 
-from __future__ import annotations
-
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence

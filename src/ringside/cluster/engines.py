@@ -5,8 +5,6 @@ machine is compared with that of another. Their records are merged by a probe of
 of one engine's threads are (docs/PROBE.md).
 """
 
-from __future__ import annotations
-
 import tempfile
 import threading
 import time

@@ -2,8 +2,6 @@
 out on one node, or two-sided, the contender on a node and engines on others, which a placement group of Ray
 reserves together."""
 
-from __future__ import annotations
-
 import ipaddress
 import time
 from collections.abc import Callable, Iterator, Sequence

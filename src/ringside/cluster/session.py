@@ -2,8 +2,6 @@
 this Ringside, its probe, and the contenders' sources. Ray's runtime environment brings the folder there, once
 for the same content. Ray is an extra (`ringside[cluster]`), imported by `connect` only."""
 
-from __future__ import annotations
-
 import ipaddress
 import os
 import re

@@ -1,8 +1,6 @@
 """What runs on a node: an actor that prepares contenders there and carries out their trials, one at a time.
 Errors of Ringside's pass through to the driver."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor

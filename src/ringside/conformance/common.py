@@ -1,7 +1,5 @@
 """The rules that programs and servers share: their arguments, and their evidence by the probe."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """What the rules of servers of HTTP share: a client, and what a client may send that is no request."""
 
-from __future__ import annotations
-
 import re
 import socket
 import time

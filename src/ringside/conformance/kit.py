@@ -3,8 +3,6 @@
 python -m ringside.conformance.kit N W PORT    N clients of workload W at one time
 """
 
-from __future__ import annotations
-
 import importlib
 import sys
 import tempfile

@@ -1,7 +1,5 @@
 """The rules of programs that end by themselves."""
 
-from __future__ import annotations
-
 import os
 import select
 from collections.abc import Callable, Sequence

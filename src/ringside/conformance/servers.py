@@ -1,7 +1,5 @@
 """The rules that all servers share."""
 
-from __future__ import annotations
-
 import re
 import resource
 import select

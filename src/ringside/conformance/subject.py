@@ -1,8 +1,6 @@
 """A contender's program of one workload, started as the probe starts it, with and without the probe; and the
 rules of docs/PROTOCOL.md that `ringside check` tests."""
 
-from __future__ import annotations
-
 import os
 import select
 import shlex
@@ -109,7 +107,7 @@ class Subject:
         self.tmp.mkdir(parents=True, exist_ok=True)
         self.environment = trials.environment({**os.environ, "TMPDIR": str(self.tmp)}, self.ready, 1, 1, 0)
 
-    def beside(self) -> Subject:
+    def beside(self) -> "Subject":
         """The same program without findings, for another thread: a probe carries out one trial at a time."""
         return replace(self, executor=Executor(), findings=[])
 

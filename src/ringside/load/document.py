@@ -1,7 +1,5 @@
 """The document of `ringside load --json`, and the CSV of `--csv`: a row per target and a total."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

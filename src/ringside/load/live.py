@@ -1,7 +1,5 @@
 """A load while it runs, on a terminal: figures, and a strip of latency over time."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections import Counter
@@ -202,7 +200,7 @@ class Screen:
         self._live = Live(console=console, auto_refresh=False, transient=True, vertical_overflow="crop")
         self._view: View | None = None
 
-    def __enter__(self) -> Screen:
+    def __enter__(self) -> "Screen":
         if self.is_shown:
             self._live.start()
         return self

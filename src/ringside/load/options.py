@@ -1,7 +1,5 @@
 """The options of `ringside load`, and how their values are written."""
 
-from __future__ import annotations
-
 import ipaddress
 import re
 from base64 import b64encode

@@ -1,7 +1,5 @@
 """Checks the options of `ringside load`, and makes the probe's plan of them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from itertools import starmap

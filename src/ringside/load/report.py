@@ -1,7 +1,5 @@
 """A load as one page without a script: latency and rates over time, a histogram, tables."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from markupsafe import Markup

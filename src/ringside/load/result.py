@@ -1,7 +1,5 @@
 """What a load by itself showed: the engine's messages as one value, and its percentiles as a text."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """A load's result for a person: figures, a table of times, a plot, errors and warnings in words."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """What a load is driven at: the target's text, its parts, its addresses."""
 
-from __future__ import annotations
-
 import ipaddress
 import re
 import socket

@@ -1,7 +1,5 @@
 """Placeholders in requests: `{n}`, `{id}`, columns of a file. They are checked here, before a load."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

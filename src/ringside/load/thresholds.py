@@ -1,7 +1,5 @@
 """Thresholds of a load, `p99>200ms`, and the search for the highest rate that meets one."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import operator

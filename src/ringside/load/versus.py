@@ -1,7 +1,5 @@
 """Two targets under the same load in turn: the run that `ringside load --vs` makes of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial

@@ -1,8 +1,6 @@
 """The routes. Each answer is made in the worker's thread; an error is a page that says what is wrong, and the
 next request tries again."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any

@@ -4,8 +4,6 @@ A page of any site can make a browser send requests to this machine. With a name
 it could even read the answers (DNS rebinding), so only requests for this machine's names are answered.
 """
 
-from __future__ import annotations
-
 import ipaddress
 from collections.abc import Iterable
 from urllib.parse import urlsplit

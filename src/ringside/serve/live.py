@@ -1,7 +1,5 @@
 """Runs in progress: the watchers of a run share each look at the store, and get the same bytes."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import math
@@ -60,7 +58,7 @@ class Content:
 class Live:
     """One watched run."""
 
-    def __init__(self, run_id: str, hub: Hub) -> None:
+    def __init__(self, run_id: str, hub: "Hub") -> None:
         self.run_id, self.hub = run_id, hub
         self.watchers = 0
         # What the last look at the store showed, when it was, and the store's files then.

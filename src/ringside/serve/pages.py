@@ -2,8 +2,6 @@
 changes, and plots. All text is escaped, and its control and direction characters are made visible, as in the
 report."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 from pathlib import Path

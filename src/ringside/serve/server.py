@@ -1,7 +1,5 @@
 """The server: a socket, and uvicorn in a thread."""
 
-from __future__ import annotations
-
 import asyncio
 import importlib.util
 import ipaddress

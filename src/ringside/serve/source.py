@@ -2,8 +2,6 @@
 again, so that one that disappears, is replaced or damaged costs one answer, and the next look finds what is
 there by then. The thread has a low priority, so that pages disturb a measurement beside them little."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

@@ -1,7 +1,5 @@
 """What pages show of the store: the list of runs with its filters, histories, and static reports."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass

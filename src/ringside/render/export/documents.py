@@ -1,7 +1,5 @@
 """Runs as JSON documents (`--json`, format 2)."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Iterable, Mapping, Sequence

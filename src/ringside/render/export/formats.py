@@ -1,7 +1,5 @@
 """A run in other tools' formats, and as CSV. Those of hyperfine are for `vs`, with ratios of pairs."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import string

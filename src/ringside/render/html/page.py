@@ -3,8 +3,6 @@ page.html.j2). All texts of contenders, files and stores are hostile: the templa
 direction characters are made visible, and the Content-Security-Policy allows two scripts, by hash, no eval,
 no network."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import json

@@ -1,7 +1,5 @@
 """Pictures without scripts: intervals and medians in rows on one axis. Places are shares of it, 0 to 1."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import math

@@ -2,8 +2,6 @@
 these run, templates. All text is escaped, its control and direction characters are made visible, and a name
 that is not known is an error."""
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import functools

@@ -1,7 +1,5 @@
 """Lines over a factor, a rate, a percentile, the repeats in one process, cores, blocks, or the date."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Rows of estimates: metrics, slopes, ratios to other runs and to a source; and two metrics as axes."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """What plots are put together from: colours, axes, layers, and the data of estimates."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

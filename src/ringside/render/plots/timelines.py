@@ -1,7 +1,5 @@
 """One trial over time: the CPU of its threads, its memory, and which unit was busy when."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from ringside import units

@@ -1,8 +1,6 @@
 """Folders and files that Ringside writes more than once, and never over others' files: a folder has a list of
 its files with hashes, pages and badges name their maker."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path

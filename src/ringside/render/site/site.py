@@ -1,8 +1,6 @@
 """The page of some runs, badges, posts, and sites: folders with a page per run, a history per experiment,
 data, and feeds (Atom, RFC 4287; JSON Feed 1.1). Each call adds or updates runs."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re

@@ -1,8 +1,6 @@
 """The answer of a run, and single comparisons, in sentences that can be quoted: the words of
 analysis/answers.py, the same in every form of output, for experiments, `vs` and `load --vs` alike."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ringside import units

@@ -1,7 +1,5 @@
 """Tables as data, and their cells: figures, ratios and verdicts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Tables of what changed: two runs, the second over the first, and many runs of one experiment."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any

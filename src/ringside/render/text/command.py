@@ -1,7 +1,5 @@
 """Commands that make runs and trials again, and what shows why trials failed."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Mapping
 from contextvars import ContextVar

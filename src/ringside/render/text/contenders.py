@@ -1,7 +1,5 @@
 """Tables of contenders, problems × contenders, and claims with their answers."""
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """What each diagnostic says, and what to do about it, in the words of diagnostics.toml."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ringside.analysis.cells import MAX_FAILED_SHARE

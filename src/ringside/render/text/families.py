@@ -1,7 +1,5 @@
 """Families of contenders in words, tables and pictures: what a question's answer says, and of whom."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from ringside import units

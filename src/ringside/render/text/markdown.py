@@ -1,7 +1,5 @@
 """A run's tables as Markdown, to paste into an issue or a post."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

@@ -2,8 +2,6 @@
 alone its figures and a histogram. A contender's title is the command or target as written, its name stands
 for it in sentences."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from dataclasses import replace

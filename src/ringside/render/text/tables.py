@@ -1,8 +1,6 @@
 """The tables of a run as data, the same for the terminal, Markdown and the page: all contenders at one point,
 one metric over all points, machines, where the time went, repeats, and what a source reported."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any

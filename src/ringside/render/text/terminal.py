@@ -1,7 +1,5 @@
 """Tables on a terminal, by rich. Control characters and markup in texts of contenders do nothing."""
 
-from __future__ import annotations
-
 import math
 import sys
 from bisect import bisect_left

@@ -1,7 +1,5 @@
 """The words that sentences and tables share."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
