@@ -36,16 +36,7 @@ class Pages:
         self.source = source
         self.worker = Worker()
         self.views = views.Views(questions)
-        self.hub = Hub(source, self.worker, self._content)
-
-    def _content(self, run_id: str) -> dict[str, Any]:
-        with self.source.open() as store:
-            run = store.run(run_id)
-            if not store.progress(run_id)[0]:
-                title = str((run.plan.get("experiment") or {}).get("title") or run.experiment)
-                facts = pages.page("part_nothing.html.j2", title=title)
-                return {"parts": {"facts": facts}, "config": {}, "plots": {}}
-            return pages.content(analysis_of(store, run))
+        self.hub = Hub(source, self.worker)
 
     def of_store(self, make: Callable[[Store, Request], Response]) -> Handler:
         """A route whose answer needs the store; a page that says why, where there is none."""

@@ -4,14 +4,16 @@ import asyncio
 import json
 import math
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
+from ringside.analysis.run import analysis_of
 from ringside.errors import RingsideError
 from ringside.model.results import RunState
+from ringside.serve import pages
 from ringside.serve.source import Signature, Source, Worker
 from ringside.text import one_line
 
@@ -91,7 +93,8 @@ class Live:
 
         def render() -> Content:
             began_s = time.thread_time()
-            values = self.hub.render(self.run_id)
+            with self.hub.source.open() as store:
+                values = pages.content(analysis_of(store, store.run(self.run_id)))
             event = _event("content", values)
             cost_s = time.thread_time() - began_s
             pause_s = min(_MAX_PAUSE_S, max(MIN_PAUSE_S, cost_s * PAUSE_PER_COST))
@@ -151,10 +154,10 @@ def _event(name: str, values: dict[str, Any]) -> bytes:
 
 
 class Hub:
-    """The runs that are watched, until `stopped`. `render` makes what a page shows of one, in the worker."""
+    """The runs that are watched, until `stopped`."""
 
-    def __init__(self, source: Source, worker: Worker, render: Callable[[str], dict[str, Any]]) -> None:
-        self.source, self.worker, self.render = source, worker, render
+    def __init__(self, source: Source, worker: Worker) -> None:
+        self.source, self.worker = source, worker
         self.stopped = asyncio.Event()
         self._lives: dict[str, Live] = {}
 
