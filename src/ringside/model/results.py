@@ -6,13 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from statistics import median
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+from ringside.arrays import np
 from ringside.model.design import Cell, Point
 from ringside.probe.protocol import LoadMessage, Phase, Sample, TrialOutcome
-
-if TYPE_CHECKING:
-    import numpy as np
 
 
 class Outcome(StrEnum):
@@ -135,8 +133,6 @@ class Usage:
     @classmethod
     def of(cls, samples: Sequence[Sample]) -> Usage:
         """The usage that these samples show."""
-        import numpy as np  # here, since most commands do without
-
         return cls(
             np.array([sample.t_ns for sample in samples], dtype=np.int64),
             np.array([sample.cpu_ns for sample in samples], dtype=np.int64),

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
-if TYPE_CHECKING:
-    import numpy as np
+from ringside.arrays import np
 
 Cell = TypeVar("Cell", bound=Hashable)
 
@@ -34,8 +33,6 @@ class CarryOver(Generic[Cell]):
     def bias(self, numerator: Cell, denominator: Cell, blocks: Iterable[int]) -> tuple[float, float]:
         """How much two cells differ in these blocks because of the trials before them, and the standard
         error."""
-        import numpy as np
-
         more: np.ndarray = np.mean(
             [self.burdens[block, numerator] - self.burdens[block, denominator] for block in blocks], axis=0
         )
@@ -51,8 +48,6 @@ def carry_over(
     The steps from each value to the next, which drift hardly moves, are explained by the cells and the steps
     of the burden (least squares): each trial adds its contender to it, and `memory` of it is left at the
     next. Neighbouring steps share a trial; their covariance is a part of the errors."""
-    import numpy as np
-
     sequences = list(sequences)
     names = tuple(sorted({name for sequence in sequences for name, _, _ in sequence}))
     cells = dict.fromkeys(cell for sequence in sequences for _, (_, cell), _ in sequence)

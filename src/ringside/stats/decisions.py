@@ -15,15 +15,13 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from statistics import median
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
+from ringside.arrays import np
 from ringside.model.results import Interval, LookVerdict
 from ringside.stats import paired
 from ringside.stats.interval import CONFIDENCE, exponential
 from ringside.stats.sequential import FIRST_LOOK, Look
-
-if TYPE_CHECKING:
-    import numpy as np
 
 Pair = TypeVar("Pair", bound=Hashable)
 
@@ -183,8 +181,6 @@ class JointTest(Generic[Pair]):
         hypothesis if it makes its statistic, or that of a later one, at least as large as the observed one,
         or did so at an earlier look. The p-value is the share of these vectors, but no smaller than the
         p-value before it."""
-        import numpy as np
-
         vectors = statistics.shape[1]
         for of_pair, pair in zip(statistics, pairs, strict=True):
             if pair in self._spent:
@@ -210,8 +206,6 @@ class JointTest(Generic[Pair]):
 def _exceedances(statistics: np.ndarray, observed: np.ndarray) -> np.ndarray:
     """By hypothesis, how many sign vectors make its statistic, or that of one whose observed statistic is
     smaller, at least as large as its own."""
-    import numpy as np
-
     ascending = np.argsort(observed)
     in_order: list[float] = observed[ascending].tolist()
     exceeded: np.ndarray = np.zeros(len(observed), dtype=np.int64)
@@ -229,8 +223,6 @@ def _exceedances(statistics: np.ndarray, observed: np.ndarray) -> np.ndarray:
 
 def matrix(log_ratios: Mapping[Pair, Mapping[int, float]], blocks: Sequence[int]) -> np.ndarray:
     """A row for each block, a column for each pair, 0 where it lacks the block."""
-    import numpy as np  # here, since `--help` does without
-
     row = {block: number for number, block in enumerate(blocks)}
     differences: np.ndarray = np.zeros((len(blocks), len(log_ratios)))
     for column, values in enumerate(log_ratios.values()):
@@ -246,8 +238,6 @@ def two_sided(differences: np.ndarray) -> np.ndarray:
     is at least `CLEAR_RATIO`, the statistic is between that root and the root for one more block, and grows
     with the smallest |d|. Otherwise unequal amounts would make an obvious difference look small. Pairs that
     differ only by noise seldom agree so much in every block."""
-    import numpy as np
-
     statistics: np.ndarray = np.abs(_flipped(_scores(differences)))
     present = (differences != 0).sum(axis=0)
     magnitudes = [column[column > 0].tolist() for column in np.abs(differences).T]
@@ -263,8 +253,6 @@ def two_sided(differences: np.ndarray) -> np.ndarray:
 
 def one_sided(differences: np.ndarray) -> np.ndarray:
     """By pair, and by sign vector and its opposite, Σ s / sqrt(Σ s²) of the signed ranks."""
-    import numpy as np
-
     statistics = _flipped(_ranked(differences))
     both: np.ndarray = np.stack([statistics, -statistics], axis=2)
     return both.reshape(differences.shape[1], -1)
@@ -273,8 +261,6 @@ def one_sided(differences: np.ndarray) -> np.ndarray:
 def _scores(differences: np.ndarray) -> np.ndarray:
     """The values themselves up to the first look, whose few ranks would tie; then signed ranks (Wilcoxon's),
     which outliers hardly change. Their columns have length 1."""
-    import numpy as np
-
     if len(differences) > FIRST_LOOK:
         return _ranked(differences)
     norms = np.sqrt((differences**2).sum(axis=0))
@@ -284,8 +270,6 @@ def _scores(differences: np.ndarray) -> np.ndarray:
 
 def _ranked(differences: np.ndarray) -> np.ndarray:
     """The signs of values times the ranks of their amounts, in columns of length 1. Values of 0 have none."""
-    import numpy as np
-
     ranked: np.ndarray = np.zeros(differences.shape)
     for column, values in enumerate(differences.T):
         present = values != 0
@@ -299,8 +283,6 @@ def _ranked(differences: np.ndarray) -> np.ndarray:
 def _flipped(scores: np.ndarray) -> np.ndarray:
     """The sum of each column under each sign vector, a row for each column: callers compare pairs vector by
     vector, which is fastest along rows."""
-    import numpy as np
-
     starts = group_starts(len(scores))
     sums: np.ndarray = np.add.reduceat(scores, starts, axis=0)
     signs = sign_vectors(len(sums))
@@ -326,8 +308,6 @@ def sign_vectors(count: int) -> np.ndarray:
     """Sign vectors for this many blocks or groups, a row of bytes each, the first all +1. Up to 14 signs, all
     vectors are listed. Beyond, the first 14 signs of each are. Vectors for fewer blocks, in order and
     repeated, are the beginnings of those for more."""
-    import numpy as np
-
     vectors = 2 ** (min(count, _EXACT) - 1)
     signs: np.ndarray = np.stack([_signs_at(place)[:vectors] for place in range(count)])
     return signs.T
@@ -337,8 +317,6 @@ def sign_vectors(count: int) -> np.ndarray:
 def _signs_at(place: int) -> np.ndarray:
     """The signs of a block or group, counted from 0, in all vectors: each look adds some to those of the
     earlier ones."""
-    import numpy as np
-
     vectors = np.arange(2 ** (_EXACT - 1))
     if place < _EXACT:
         bits = (2 * vectors) >> place & 1

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
 from statistics import fmean, stdev
 
+from ringside.arrays import np
 from ringside.model.results import Interval
 from ringside.stats import interval
 
@@ -116,8 +117,6 @@ def hodges_lehmann(values: Sequence[float], confidence: float = interval.CONFIDE
 
 def _walsh_averages(values: Sequence[float]) -> Callable[[int], float]:
     """The k-th smallest, from 0, of the means of all pairs of values (i <= j)."""
-    import numpy as np  # here, since most commands do without
-
     ordered: np.ndarray = np.sort(np.array(values, dtype=float))
     places = np.arange(len(ordered))
     if len(ordered) <= _MAX_STORED:

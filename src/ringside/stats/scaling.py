@@ -8,13 +8,11 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import linear_regression, median
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from ringside.arrays import np
 from ringside.model.results import Interval
 from ringside.stats.interval import CONFIDENCE, MIN_BLOCKS, median_interval
-
-if TYPE_CHECKING:
-    import numpy as np
 
 # The law has three parameters.
 MIN_LEVELS = 3
@@ -102,8 +100,6 @@ def _fit(blocks: Sequence[Mapping[int, float]]) -> Fit | None:
             times.setdefault(cores, []).append(seconds)
     if len(times) < MIN_LEVELS:
         return None
-    import numpy as np  # here, since most commands do without
-
     p = np.array(sorted(times))
     # P/X, since X is 1 / seconds.
     inverse = np.array([cores * median(times[cores]) for cores in sorted(times)])
@@ -119,8 +115,6 @@ def non_negative_least_squares(design: np.ndarray, target: np.ndarray) -> np.nda
 
     In the columns where x is positive it is their least-squares solution without a bound; so that is computed
     for each set of columns, and the best of those without a negative component is x."""
-    import numpy as np
-
     columns = design.shape[1]
     best: np.ndarray = np.zeros(columns)
     least = float(target @ target)

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from statistics import fmean, median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import numpy as np
+from ringside.arrays import np
 
 # Shorter series are not classified.
 MIN_FOR_STEADY_STATE = 10
@@ -152,8 +151,6 @@ def level_changes(values: Sequence[float]) -> tuple[LevelChange, ...]:
         raise ValueError("values must be finite")
     if len(values) < MIN_VALUES:
         return ()
-    import numpy as np  # here, since most commands do without
-
     series = np.array(values)
     draws = np.random.default_rng(_SEED)
     changes: list[LevelChange] = []
@@ -186,8 +183,6 @@ def level_changes(values: Sequence[float]) -> tuple[LevelChange, ...]:
 def best_splits(distances: Any) -> tuple[Any, Any]:
     """The best split of each of b orders of a segment, and its weighted energy distance. `distances`: between
     the n values of the segment, b × n × n."""
-    import numpy as np
-
     n = distances.shape[1]
     sums = distances.cumsum(axis=1).cumsum(axis=2)
     first = np.arange(MIN_LEVEL_RUNS, n - MIN_LEVEL_RUNS + 1)
@@ -219,8 +214,6 @@ def settled_at(
     `times` ascend; a value holds until the next. Raises ValueError when the lengths differ."""
     if len(times) != len(values):
         raise ValueError(f"{len(times)} times and {len(values)} values")
-    import numpy as np  # here, since most commands do without
-
     if len(times) == 0 or end <= times[0]:
         return None
     at, levels = np.asarray(times, dtype=float), np.asarray(values, dtype=float)
@@ -238,8 +231,6 @@ def rate_settled_at(
     """When the rate at which `totals` grow from `begin` to `end` has settled. Rates are taken over twentieths
     of that time; the result is the beginning of the first from which all rates lie within 2 % of the final
     rate."""
-    import numpy as np
-
     if len(times) < 2:
         return None
     edges = begin + (end - begin) / _WINDOWS * np.arange(_WINDOWS + 1)

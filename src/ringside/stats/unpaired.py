@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 from statistics import NormalDist, fmean, quantiles
 
+from ringside.arrays import np
 from ringside.model.results import Interval
 from ringside.stats.interval import CONFIDENCE, exponential, is_positive_finite, order_statistic, t_quantile
 
@@ -70,8 +71,6 @@ def shift(minuend: Sequence[float], subtrahend: Sequence[float], confidence: flo
 
 def _differences(minuend: Sequence[float], subtrahend: Sequence[float]) -> Callable[[int], float]:
     """The k-th smallest, from 0, of the differences of all pairs of two samples."""
-    import numpy as np  # here, since most commands do without
-
     above, below = (np.sort(np.array(values, dtype=float)) for values in (minuend, subtrahend))
     if len(above) * len(below) <= _MAX_STORED:
         differences: np.ndarray = np.sort(np.subtract.outer(above, below), axis=None)

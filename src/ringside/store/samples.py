@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from ringside.arrays import np
 from ringside.model.results import Usage
 from ringside.probe.protocol import Sample
 
@@ -87,8 +88,6 @@ def samples_of(text: str) -> tuple[Sample, ...]:
 
 def usage_of(text: str) -> Usage:
     """What figures need of the samples in a text. Raises ValueError if the text is invalid."""
-    import numpy as np  # here, since most commands do without
-
     columns = msgspec.json.decode(text, type=_UsedColumns)
     times_ns = _unpacked(columns.t_ns)
     pss_bytes = _unpacked(columns.pss_bytes, len(times_ns))
@@ -110,8 +109,6 @@ def _packed(values: Sequence[int]) -> bytes:
 
 def _unpacked(column: _Column, count: int | None = None) -> Any:
     """The integers of a column, an array. Raises ValueError if their number is another."""
-    import numpy as np
-
     if isinstance(column, int):
         return np.full(count or 0, column, dtype="<i8")
     values = np.frombuffer(column, dtype="<i8")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any
 
+from ringside.arrays import np
 from ringside.errors import UsageError
 from ringside.model.design import Input, InputFile, Point
 from ringside.model.results import Interval, Trial
@@ -28,8 +29,6 @@ def pieces(cases: int, size: int, seed: int) -> Iterator[tuple[bytes, bytes]]:
     """The input in pieces, each with the lines that answer its cases. Numbers are uniform from -100,000 to
     100,000: floor(b · 200,001 / 2^32) - 100,000 of 32 bits b of PCG64, whose stream numpy keeps for good;
     first those of a piece's first vectors, then of its second ones."""
-    import numpy as np  # here, since most commands do without
-
     yield f"{cases}\n".encode(), b""
     source = np.random.PCG64(seed)
     words = _words()
@@ -58,8 +57,6 @@ def pieces(cases: int, size: int, seed: int) -> Iterator[tuple[bytes, bytes]]:
 
 def _words() -> Any:
     """For each number its text and a space, with zero bytes up to the width of the longest."""
-    import numpy as np
-
     text = b"".join(f"{value} ".encode().ljust(_WORD_BYTES, b"\0") for value in range(MIN, MAX + 1))
     return np.frombuffer(text, dtype=np.uint8).reshape(-1, _WORD_BYTES)
 

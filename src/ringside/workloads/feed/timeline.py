@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from ringside.arrays import np
 from ringside.model.results import Timeline, TimeSeries, Trial, Usage
 from ringside.probe.protocol import LoadMessage, Sample, ThreadUse
 from ringside.workloads.base import OTHER_THREADS
-
-if TYPE_CHECKING:
-    import numpy as np
 
 # Intervals of the logarithmic time axis, and where it begins, in seconds.
 _INTERVALS = 48
@@ -61,8 +58,6 @@ def _observed(
     times_s: Sequence[float] | np.ndarray, values: Sequence[int | None] | np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """The times and values that were observed. The last before time 0 stands at 0."""
-    import numpy as np  # here, since most commands do without
-
     levels = np.asarray(values, dtype=float)
     known = ~np.isnan(levels)
     times, levels = np.asarray(times_s, dtype=float)[known], levels[known]
@@ -107,8 +102,6 @@ def _cpu(
 
 def _cores(times: Sequence[float], totals_s: Sequence[float], edges: Sequence[float]) -> tuple[float, ...]:
     """CPU seconds per second in each interval, from totals at the times."""
-    import numpy as np
-
     used_s: np.ndarray = np.diff(np.interp(edges, times, totals_s))
     return tuple((np.maximum(used_s, 0.0) / np.diff(edges)).tolist())
 

@@ -1,0 +1,18 @@
+"""numpy, imported when it is first used: it takes as long to import as most commands take."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+
+    class _FirstUse:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(importlib.import_module("numpy"), name)
+
+    np = _FirstUse()
+
+__all__ = ["np"]
