@@ -11,7 +11,7 @@ from typing import Any
 
 from ringside.analysis.examination import Observations
 from ringside.analysis.figures import RunFigures
-from ringside.model.design import Cell, Experiment
+from ringside.model.design import Cell, Experiment, grouped
 from ringside.model.results import Diagnostic, Obstacle, Outcome, Run, Trial, Verdict
 from ringside.probe.protocol import EngineWarning
 from ringside.stats.interval import MIN_BLOCKS, is_positive_finite
@@ -131,9 +131,7 @@ def references(trials: Sequence[Trial]) -> dict[str, dict[int, float]]:
 
 def drifted(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
     """`drift`: the machine's speed changed between blocks. With several machines: the largest change."""
-    by_machine: dict[str, list[Trial]] = {}
-    for trial in trials:
-        by_machine.setdefault(trial.machine, []).append(trial)
+    by_machine = grouped((trial.machine, trial) for trial in trials)
     drifts = (drift([*references(own).get("computing", {}).values()]) for own in by_machine.values())
     most = max(filter(None, drifts), default=0.0)
     if most > math.log1p(_DRIFT):
@@ -148,8 +146,7 @@ def noisy_neighbour(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
     cpus = [cpu for each in watched for cpu in each.cpus]
     busy, stolen = sum(cpu.busy_ns for cpu in cpus), sum(cpu.stolen_ns for cpu in cpus)
     total = busy + stolen + sum(cpu.idle_ns for cpu in cpus)
-    own = sum((each.cpu_user_ns or 0) + (each.cpu_system_ns or 0) for each in watched)
-    own += sum(each.probe_shared_cpu_ns + each.driver_cpu_ns for each in watched)
+    own = sum(each.cpu_ns + each.probe_shared_cpu_ns + each.driver_cpu_ns for each in watched)
     # Of short commands most have none.
     waited = [(each.wall_ns or 0, each.pressure) for each in reports if each.pressure]
     pressures = [(wall_ns, pressure) for wall_ns, pressure in waited if pressure.io_ns is not None]
@@ -166,11 +163,11 @@ def noisy_neighbour(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
         if whole >= _MIN_OBSERVED_NS and part / whole > most
     }
     if shares:
-        used: dict[str, list[float]] = {}
-        for trial in trials:
-            if trial.report and trial.report.wall_ns:
-                cpu_ns = (trial.report.cpu_user_ns or 0) + (trial.report.cpu_system_ns or 0)
-                used.setdefault(trial.cell.contender, []).append(cpu_ns / trial.report.wall_ns)
+        used = grouped(
+            (trial.cell.contender, trial.report.cpu_ns / trial.report.wall_ns)
+            for trial in trials
+            if trial.report and trial.report.wall_ns
+        )
         parallel = tuple(name for name, cpus in used.items() if median(cpus) > _SEVERAL_CPUS)
         yield Diagnostic("noisy-neighbour", parallel, shares)
 
@@ -213,9 +210,7 @@ def two_modes(run: RunFigures) -> dict[Cell, tuple[float, float]]:
     machines = {(trial.block, trial.cell): trial.machine for trial in run.trials}
     values = {cell: analysis.values(run.headline.name) for cell, analysis in run.cells.items()}
     relative = _relative(values)
-    by_machine: dict[tuple[Cell, str], list[int]] = {}
-    for block, cell in relative:
-        by_machine.setdefault((cell, machines.get((block, cell), "")), []).append(block)
+    by_machine = grouped(((cell, machines.get((block, cell), "")), block) for block, cell in relative)
     found: dict[Cell, tuple[float, float]] = {}
     for (cell, _), blocks in by_machine.items():
         modes = bimodality([values[cell][block] for block in blocks])

@@ -15,7 +15,7 @@ from typing import NamedTuple, get_args
 
 from ringside.analysis.cells import MAX_FAILED_SHARE, repeats_state, trial_figures
 from ringside.model.catalogue import ContenderClass
-from ringside.model.design import Cell, Experiment, Metric, Point
+from ringside.model.design import Cell, Experiment, Metric, Point, grouped
 from ringside.model.results import REPEATABLE, Comparison, Interval, Obstacle, Outcome, Trial, Verdict
 from ringside.stats import sequential
 from ringside.stats.carry_over import MEMORY, CarryOver, carry_over
@@ -392,10 +392,7 @@ def judge_trials(
     unavailable = {trial.cell for trial in trials if trial.block == 0}
     cells = [Cell(name, point) for point in points for name in experiment.contenders]
     measurable = [cell for cell in cells if cell not in unavailable]
-    blocks: dict[int, list[Trial]] = {}
-    for trial in trials:
-        if trial.block > 0:
-            blocks.setdefault(trial.block, []).append(trial)
+    blocks = grouped((trial.block, trial) for trial in trials if trial.block > 0)
     rest: list[Trial] = []
     for _, block in sorted(blocks.items()):
         made = {trial.cell for trial in block if trial.outcome is not Outcome.INTERRUPTED}

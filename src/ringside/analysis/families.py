@@ -10,7 +10,7 @@ from ringside.analysis.answers import WEAK_FLOOR, floor_influence
 from ringside.analysis.plausibility import BEYOND
 from ringside.analysis.run import RunAnalysis
 from ringside.model.catalogue import Question, QuestionFigure
-from ringside.model.design import Cell, Metric, Point
+from ringside.model.design import Cell, Metric, Point, grouped
 from ringside.model.results import Interval, Obstacle
 from ringside.stats.paired import paired_ratio
 
@@ -90,9 +90,9 @@ def by_family(
     own = [name for name in ranked if analysis.kind(name) == analysis.kind(ranked[0])]
     if over:
         own.sort(key=lambda name: -values[name].estimate)
-    members: dict[str, list[str]] = {}
-    for name in own:
-        members.setdefault(getattr(analysis.contenders[name], by) or "", []).append(name)
+    members: dict[str, list[str]] = grouped(
+        (getattr(analysis.contenders[name], by) or "", name) for name in own
+    )
     unknown = members.pop("", [])
     if not members:
         return None

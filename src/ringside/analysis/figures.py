@@ -12,7 +12,7 @@ from ringside.analysis import examination
 from ringside.analysis.cells import MAX_FAILED_SHARE, CellAnalysis, analyse_cell
 from ringside.errors import StoreError, UsageError
 from ringside.model.catalogue import ContenderClass
-from ringside.model.design import Cell, Level, Metric, Point, is_number, varying_factors
+from ringside.model.design import Cell, Level, Metric, Point, grouped, is_number, varying_factors
 from ringside.model.results import Comparison, Interval, Obstacle, Outcome, Run, Trial, Verdict, counted
 from ringside.stats.paired import paired_ratio
 from ringside.store.plans import read_plan
@@ -39,9 +39,7 @@ class RunFigures:
         cells = [Cell(name, point) for point in self.points for name in self.names]
         check_coherent(run, self.measurement, self.points, cells, trials)
         self.trials = tuple(counted(trials))
-        self.by_cell: dict[Cell, list[Trial]] = {}
-        for trial in self.trials:
-            self.by_cell.setdefault(trial.cell, []).append(trial)
+        self.by_cell = grouped((trial.cell, trial) for trial in self.trials)
         if self.measurement.name == COMMAND.name:
             # A failed baseline does not spoil the comparisons of other contenders.
             works = {trial.cell.contender for trial in self.trials if trial.outcome is Outcome.OK}

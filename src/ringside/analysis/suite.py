@@ -14,7 +14,7 @@ from ringside.analysis.families import QuestionAnswer, answer
 from ringside.analysis.figures import verdict_of
 from ringside.analysis.run import RunAnalysis
 from ringside.model.catalogue import Claim, Published, Question
-from ringside.model.design import Metric, Point
+from ringside.model.design import Metric, Point, grouped
 from ringside.model.results import ClaimResult, Comparison, Diagnostic, Obstacle, Outcome, Verdict
 from ringside.stats.interval import exponential
 from ringside.stats.sequential import ERROR_RATE
@@ -127,10 +127,8 @@ class SessionRatio(NamedTuple):
 
 
 def sessions_of(runs: Iterable[RunAnalysis]) -> list[list[RunAnalysis]]:
-    by_name: dict[str, list[RunAnalysis]] = {}
-    for run in runs:
-        if run.is_over and run.pairs and run.run.suite.get("sessions", 1) > 1:
-            by_name.setdefault(run.experiment.name, []).append(run)
+    of_sessions = (run for run in runs if run.is_over and run.pairs and run.run.suite.get("sessions", 1) > 1)
+    by_name = grouped((run.experiment.name, run) for run in of_sessions)
     return [each for each in by_name.values() if len(each) > 1]
 
 
@@ -172,15 +170,12 @@ class SuiteAnalysis:
 
 def analyse_suite(runs: Sequence[RunAnalysis], questions: Iterable[Question] = ()) -> SuiteAnalysis:
     """The analysis of runs, at least one, in the order in which they are shown."""
-    of_machine: dict[str, Diagnostic] = {}
-    for run in runs:
-        for each in run.diagnostics:
-            if each.code in MACHINE_CODES:
-                of_machine.setdefault(each.code, each)
+    own = (each for run in runs for each in run.diagnostics if each.code in MACHINE_CODES)
+    of_machine = grouped((each.code, each) for each in own)
     return SuiteAnalysis(
         tuple(runs),
         overview(runs),
-        tuple(of_machine.values()),
+        tuple(first for first, *_ in of_machine.values()),
         judge_claims(sources_of(runs), runs),
         answer(questions, runs),
         tuple((sessions[0], tuple(over_sessions(sessions))) for sessions in sessions_of(runs)),

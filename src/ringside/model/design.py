@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal, TypeVar, get_args
 
 import msgspec
 from msgspec import Meta
@@ -33,6 +33,17 @@ DEFAULT_MARGIN = 0.05
 
 # In shorter work, clocks, the scheduler and a runtime's warm-up weigh more than the program.
 LEAST_S = 0.1
+
+Key = TypeVar("Key")
+Item = TypeVar("Item")
+
+
+def grouped(pairs: Iterable[tuple[Key, Item]]) -> dict[Key, list[Item]]:
+    """The second of each pair by the first, both in the order in which they come."""
+    groups: dict[Key, list[Item]] = {}
+    for key, item in pairs:
+        groups.setdefault(key, []).append(item)
+    return groups
 
 
 def is_number(level: Level) -> bool:

@@ -122,14 +122,8 @@ class ComparisonTests(Generic[Pair]):
                 direction = int(math.copysign(1, summary.low))
                 return Decision(ratio, p, direction, is_inside, contradicted)
             contradicted = first
-        return Decision(
-            ratio,
-            p,
-            0,
-            equivalent=False,
-            contradicted=contradicted,
-            blocks_needed=self._blocks_needed(summary),
-        )
+        needed = self._blocks_needed(summary)
+        return Decision(ratio, p, 0, equivalent=False, contradicted=contradicted, blocks_needed=needed)
 
     def _blocks_needed(self, summary: Interval) -> int | None:
         """The width of an interval shrinks with the root of the number of blocks: until it excludes 0, or

@@ -11,6 +11,7 @@ from statistics import linear_regression, median
 from typing import NamedTuple
 
 from ringside.arrays import np
+from ringside.model.design import grouped
 from ringside.model.results import Interval
 from ringside.stats.interval import CONFIDENCE, MIN_BLOCKS, median_interval
 
@@ -94,10 +95,7 @@ def _resampled_fits(blocks: Sequence[Mapping[int, float]]) -> list[Fit]:
 
 def _fit(blocks: Sequence[Mapping[int, float]]) -> Fit | None:
     """σ and κ from the medians over blocks; None for fewer than three numbers of cores."""
-    times: dict[int, list[float]] = {}
-    for levels in blocks:
-        for cores, seconds in levels.items():
-            times.setdefault(cores, []).append(seconds)
+    times = grouped(each for levels in blocks for each in levels.items())
     if len(times) < MIN_LEVELS:
         return None
     p = np.array(sorted(times))

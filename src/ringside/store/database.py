@@ -20,7 +20,7 @@ import msgspec
 
 from ringside.errors import StoreError, UsageError
 from ringside.files import FileLock, is_locked
-from ringside.model.design import Cell
+from ringside.model.design import Cell, grouped
 from ringside.model.results import Outcome, Run, RunState, StoredSamples, Trial, Usage
 from ringside.probe.protocol import Sample
 from ringside.store import rows
@@ -183,9 +183,7 @@ class Store(Database):
             trials = {row["id"]: rows.trial_of(row) for row in self.execute(query, (run.id,))}
         if not samples:
             return list(trials.values())
-        by_cell: dict[Cell, list[int]] = {}
-        for key, trial in trials.items():
-            by_cell.setdefault(trial.cell, []).append(key)
+        by_cell = grouped((trial.cell, key) for key, trial in trials.items())
         batches = (
             tuple(keys[start : start + _BATCH])
             for keys in by_cell.values()

@@ -9,7 +9,7 @@ from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 
 from ringside.errors import UsageError
-from ringside.model.design import Metric
+from ringside.model.design import Metric, grouped
 from ringside.text import one_line
 from ringside.workloads.base import Measurement, Workload
 from ringside.workloads.command import COMMAND, CommandTimes
@@ -67,11 +67,8 @@ class Registry(Mapping[str, Workload]):
     @cached_property
     def _foreign(self) -> Mapping[str, list[EntryPoint]]:
         """Entry points by name, in the order of their names; ringside's own names are taken."""
-        by_name: dict[str, list[EntryPoint]] = {}
-        for entry in sorted(self._declared(), key=lambda entry: entry.name):
-            if entry.name not in self._own:
-                by_name.setdefault(entry.name, []).append(entry)
-        return by_name
+        entries = sorted(self._declared(), key=lambda entry: entry.name)
+        return grouped((entry.name, entry) for entry in entries if entry.name not in self._own)
 
     def _load(self, name: str) -> Workload | str:
         """The workload of an entry point, or why it cannot be used."""
@@ -137,9 +134,7 @@ def _own() -> Iterator[Workload]:
 WORKLOADS = Registry(tuple(_own()), reserved=_MEASUREMENTS)
 
 
-def workload(name: str) -> Workload:
-    """The workload of that name. Raises UsageError for an unknown one, or one that cannot be loaded."""
-    return WORKLOADS.find(name)
+workload = WORKLOADS.find
 
 
 def measurement(name: str, outputs: Sequence[Metric] = ()) -> Measurement:

@@ -14,7 +14,7 @@ from msgspec import Struct, convert
 from ringside.errors import UsageError
 from ringside.files import tables_beside
 from ringside.model.catalogue import Question
-from ringside.model.design import Cell, Experiment, Input, InputFile, Level, Metric, Point, Unit
+from ringside.model.design import Cell, Experiment, Input, InputFile, Level, Metric, Point, Unit, grouped
 from ringside.model.results import Diagnostic, Interval, Outcome, Timeline, Trial
 from ringside.probe.protocol import Evidence, LoadMessage, Service
 from ringside.text import nearest
@@ -296,11 +296,9 @@ class Measurement(ABC):
 
     def medians(self, trials: Iterable[Trial], of: Callable[[Figures], float | None]) -> dict[Cell, float]:
         """By cell, the median of `of` over its `ok` trials in which it is neither None nor 0."""
-        values: dict[Cell, list[float]] = {}
-        for trial in trials:
-            if trial.outcome is Outcome.OK and (value := of(self.figures(trial))):
-                values.setdefault(trial.cell, []).append(value)
-        return {cell: median(each) for cell, each in values.items()}
+        ok = (trial for trial in trials if trial.outcome is Outcome.OK)
+        values = ((trial.cell, value) for trial in ok if (value := of(self.figures(trial))))
+        return {cell: median(each) for cell, each in grouped(values).items()}
 
     def timeline_of(self, trial: Trial) -> Timeline | None:
         """The trial over time; None where that is not kept."""
@@ -308,12 +306,7 @@ class Measurement(ABC):
 
     def repeats_of(self, trial: Trial) -> tuple[float, ...]:
         """The repeated metric of each repeat in one process; empty where the work was done once."""
-        unit_ns = self.repeated_unit_ns(trial.cell.point)
-        return tuple(ns / unit_ns for ns in trial.repeats_ns(self.repeated_phase))
-
-    def repeated_unit_ns(self, point: Point) -> float:
-        """The nanoseconds of the repeated phase that are one unit of the repeated metric."""
-        return 1e9
+        return ()
 
     def decisive_loads(self, trial: Trial) -> Sequence[LoadMessage]:
         """The loads in which a saturated load engine would have bounded the figures."""
@@ -457,6 +450,12 @@ class Workload(Measurement):
     def work(self, point: Point) -> int:
         """The size of the work, to estimate how long a trial takes: only ratios matter."""
         return math.prod(int(point[factor]) for factor in self.sized_by)
+
+    def repeats_of(self, trial: Trial) -> tuple[float, ...]:
+        is_of_a_part = self.repeated_metric is not None and self.metric(self.repeated_metric).unit == "ns"
+        # A metric in nanoseconds is the time of one of so many parts of the work.
+        unit_ns = self.work(trial.cell.point) if is_of_a_part else 1e9
+        return tuple(ns / unit_ns for ns in trial.repeats_ns(self.repeated_phase))
 
     def can_repeat(self, point: Point) -> bool:
         """Whether the work of this point is the same when it is done again in one process."""

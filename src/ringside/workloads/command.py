@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 from statistics import median
 
-from ringside.model.design import Cell, Metric, Point
+from ringside.model.design import Metric, Point, grouped
 from ringside.model.results import Diagnostic, Outcome, Trial
 from ringside.probe.protocol import TrialOutcome
 from ringside.text import one_line
@@ -63,11 +63,8 @@ class CommandTimes(Measurement):
 
     def diagnostics(self, trials: Sequence[Trial]) -> list[Diagnostic]:
         """Different outputs, included failures, commands that are too short, and slow readers of output."""
-        by_name: dict[str, list[Trial]] = {}
-        for trial in trials:
-            if trial.outcome is Outcome.OK and trial.block > 0:
-                by_name.setdefault(trial.cell.contender, []).append(trial)
-        commands = dict(sorted(by_name.items()))
+        ok = (trial for trial in trials if trial.outcome is Outcome.OK and trial.block > 0)
+        commands = dict(sorted(grouped((trial.cell.contender, trial) for trial in ok).items()))
         return [
             *_outputs(commands),
             *_failures(trials),
@@ -171,13 +168,10 @@ def _uncounted(commands: Mapping[str, Sequence[Trial]]) -> Iterator[Diagnostic]:
 
 def _failures(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
     """Commands that failed: in executions that are included, in some that are left out, or until then."""
-    by_cell: dict[Cell, list[Trial]] = {}
-    for trial in trials:
-        if trial.block > 0 and trial.outcome is not Outcome.INTERRUPTED:
-            by_cell.setdefault(trial.cell, []).append(trial)
+    ended = (trial for trial in trials if trial.block > 0 and trial.outcome is not Outcome.INTERRUPTED)
     last = max((trial.block for trial in trials), default=0)
     fates: dict[tuple[str, str], list[tuple[str, int, str]]] = {}
-    for cell, made in by_cell.items():
+    for cell, made in grouped((trial.cell, trial) for trial in ended).items():
         if not (failed := [trial for trial in made if trial.detail]):
             continue
         outcome, text = failed[-1].outcome, f"failed in {len(failed)} of {count(len(made), 'execution')}"

@@ -129,39 +129,30 @@ def as_it_began(run: Run, machines: Mapping[str, Prepared]) -> dict[str, Prepare
     kept = read_plan(run)
     settled = {}
     for machine, prepared in machines.items():
-        then = _known(run, kept, machine)
-        where = f" on {machine}" if machine else ""
+        then, where = _known(run, kept, machine), f" on {machine}" if machine else ""
         contenders = {}
-        for name, contender in prepared.contenders.items():
-            planned = kept.contenders[name]
-            if (
-                isinstance(contender, Ready)
-                and planned.content is not None
-                and described(contender, prepared.workload.name, {}).files != planned.files
-            ):
-                raise UsageError(f"contender `{name}` has changed since run {run.id} began: start a new run")
-            contenders[name] = _as_it_was(run, contender, then.get(name), where)
+        for name, now in prepared.contenders.items():
+            was, planned = then.get(name), kept.contenders[name]
+            if was and was.content is None:
+                now = Unavailable(now.contender, was.unavailable, was.remedy)
+            elif was and isinstance(now, Unavailable):
+                reason = now.reason + (f" ({now.remedy})" if now.remedy else "")
+                raise UsageError(
+                    f"contender `{name}` was available{where} when run {run.id} began, and is not any more: "
+                    f"{reason}; restore it, or start a new run"
+                )
+            elif isinstance(now, Ready):
+                # On a machine that is new to the run only the sources can be compared.
+                files = described(now, prepared.workload.name, {}).files
+                is_same = (
+                    now.content == was.content if was else planned.content is None or files == planned.files
+                )
+                if not is_same:
+                    what = f"contender `{name}` has changed{where} since run {run.id} began"
+                    raise UsageError(f"{what}: start a new run")
+            contenders[name] = now
         settled[machine] = replace(prepared, contenders=contenders)
     return settled
-
-
-def _as_it_was(
-    run: Run, now: Ready | Unavailable, then: PlannedContender | None, where: str
-) -> Ready | Unavailable:
-    if then is None:
-        return now
-    name = now.contender.name
-    if then.content is None:
-        return Unavailable(now.contender, then.unavailable, then.remedy)
-    if isinstance(now, Unavailable):
-        reason = now.reason + (f" ({now.remedy})" if now.remedy else "")
-        raise UsageError(
-            f"contender `{name}` was available{where} when run {run.id} began, and is not any more: "
-            f"{reason}; restore it, or start a new run"
-        )
-    if now.content != then.content:
-        raise UsageError(f"contender `{name}` has changed{where} since run {run.id} began: start a new run")
-    return now
 
 
 def _known(run: Run, plan: RunPlan, machine: str) -> Mapping[str, PlannedContender]:

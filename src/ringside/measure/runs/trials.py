@@ -21,7 +21,7 @@ from ringside.errors import BuildError, ProbeError, UsageError
 from ringside.measure import host
 from ringside.measure.host import Executor, memory_available_bytes
 from ringside.measure.runs.inputs import Inputs
-from ringside.measure.runs.loop import Listener, Notify, uninterrupted
+from ringside.measure.runs.loop import Listener, Notify, row, uninterrupted
 from ringside.measure.runs.plan import Prepared, check_machine, prepare
 from ringside.measure.runs.sandbox import sandboxed
 from ringside.measure.toolchain.builds import FileWatch, Toolchain
@@ -230,8 +230,7 @@ def _refute_phases(trial: Trial, workload: Workload) -> None:
     waited_ns = None if pressure_ns is None else pressure_ns * (os.cpu_count() or 1)
     if waited_ns is not None:
         waited_ns += sum(cpu.stolen_ns for cpu in report.cpus)
-    cpu_ns = (report.cpu_user_ns or 0) + (report.cpu_system_ns or 0)
-    idle_ns = max(0, (report.wall_ns or 0) - cpu_ns)
+    idle_ns = max(0, (report.wall_ns or 0) - report.cpu_ns)
     contradictions = chain(
         impossible_phases(trial.phase_lines, workload.least_ns(trial.cell.point, trial.input_bytes)),
         phase_contradictions(trial.phase_lines, workload.phase_rules, pauses, waited_ns, idle_ns),
@@ -336,7 +335,7 @@ class ContenderTrials:
         except BuildError as error:
             changed = str(error)
         if changed:
-            return Trial(block, position, cell, Outcome.UNAVAILABLE, changed, started_at=now())
+            return row(block, position, cell, changed)
         input_file = self.prepared.input(cell.point)
         request = self.request(block, position, cell, first=first)
         if self.prepared.experiment.sandbox:

@@ -15,6 +15,7 @@ from ringside.measure import host
 from ringside.measure.toolchain.builds import Toolchain
 from ringside.measure.toolchain.receipts import at_least, entry_of_system, has_apt, version_of
 from ringside.model.catalogue import Contender, Runtime
+from ringside.model.design import grouped
 
 # Networks fail now and then.
 _TRIES = 3
@@ -101,9 +102,7 @@ def packages_for(contenders: Sequence[Contender]) -> list[Package]:
 
 def commands(packages: Sequence[Package]) -> list[str]:
     """What follows `apt-get install`: once for each release."""
-    by_release: dict[str, list[str]] = {}
-    for package in packages:
-        by_release.setdefault(package.release, []).append(package.name)
+    by_release = grouped((package.release, package.name) for package in packages)
     return [
         " ".join([*(["-t", release] if release else []), *names]) for release, names in by_release.items()
     ]

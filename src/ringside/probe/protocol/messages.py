@@ -348,6 +348,11 @@ class TrialOutcome(Message, frozen=True, tag_field="type", tag="outcome"):
     counters: dict[str, KernelCounter] = msgspec.field(default_factory=dict)
     number: str | None = None
 
+    @property
+    def cpu_ns(self) -> int:
+        """The CPU time of the tree, as far as it is known."""
+        return (self.cpu_user_ns or 0) + (self.cpu_system_ns or 0)
+
 
 class LoadProgress(Message, frozen=True, tag_field="type", tag="progress"):
     """One interval of a load under way; times are None when nothing was answered in it."""

@@ -137,8 +137,5 @@ class Accounts(Workload):
             figures |= {f"{name}_per_1000": n / thousands for name, n in switches.items() if n is not None}
         return figures
 
-    def repeated_unit_ns(self, point: Point) -> float:
-        return float(self.work(point))
-
 
 ACCOUNTS = Accounts()

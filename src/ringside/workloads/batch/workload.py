@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any
 
 from ringside.arrays import np
 from ringside.errors import UsageError
@@ -31,7 +30,9 @@ def pieces(cases: int, size: int, seed: int) -> Iterator[tuple[bytes, bytes]]:
     first those of a piece's first vectors, then of its second ones."""
     yield f"{cases}\n".encode(), b""
     source = np.random.PCG64(seed)
-    words = _words()
+    # For each number its text and a space, with zero bytes up to the width of the longest.
+    texts = (f"{value} ".encode().ljust(_WORD_BYTES, b"\0") for value in range(MIN, MAX + 1))
+    words = np.frombuffer(b"".join(texts), dtype=np.uint8).reshape(-1, _WORD_BYTES)
     head = np.frombuffer(f"{size}\n".encode(), dtype=np.uint8)
     per_piece = max(1, _PIECE_NUMBERS // max(1, 2 * size))
     for first in range(0, cases, per_piece):
@@ -55,12 +56,6 @@ def pieces(cases: int, size: int, seed: int) -> Iterator[tuple[bytes, bytes]]:
         yield lines.tobytes().translate(None, b"\0"), answers.encode()
 
 
-def _words() -> Any:
-    """For each number its text and a space, with zero bytes up to the width of the longest."""
-    text = b"".join(f"{value} ".encode().ljust(_WORD_BYTES, b"\0") for value in range(MIN, MAX + 1))
-    return np.frombuffer(text, dtype=np.uint8).reshape(-1, _WORD_BYTES)
-
-
 @lru_cache(maxsize=64)
 def answers_sha256(input: Input, repeats: int) -> str:
     """The hash of the right answers, written `repeats` times. Raises UsageError if their file is gone."""
@@ -77,7 +72,6 @@ def answers_sha256(input: Input, repeats: int) -> str:
 
 # `Case #200000: -2000000000000` and then some.
 _LINE_BYTES = 64
-_OTHER_OUTPUT_BYTES = 1 << 20
 
 # For these phases, the sum over all occurrences is a metric.
 _PHASES = ("read", "compute", "write", "wait_ahead", "wait_full", "wait_empty")
@@ -149,7 +143,7 @@ class Batch(Workload):
         return Evidence({"cases": str(cases)}, ExpectedLines(total=cases, sha256=sha256))
 
     def output_bytes(self, point: Point) -> int:
-        return repeats(point) * int(point["cases"]) * _LINE_BYTES + _OTHER_OUTPUT_BYTES
+        return repeats(point) * int(point["cases"]) * _LINE_BYTES + super().output_bytes(point)
 
     def work(self, point: Point) -> int:
         return int(point["cases"]) * (int(point["size"]) + 10)

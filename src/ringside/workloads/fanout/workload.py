@@ -74,7 +74,9 @@ class Fanout(serving.Serving):
         else:
             all_clients = _plan(point, "measured", requests, concurrency, int(point["rate"]))
             steps.append(serving.step("measured", counts=True, all=all_clients))
-        return serving.service(steps, _stub(point, seed) if _calls(point) else None)
+        upstream = protocol.StubUpstream(_MEDIAN_S, _SIGMA, _TAIL_S, int(point["tail"]) / 100)
+        stub = protocol.Stub((upstream,) * UPSTREAMS, seed=seed) if _calls(point) else None
+        return serving.service(steps, stub)
 
     def least_latency_ns(self, point: Point, plan: protocol.LoadPlan) -> float:
         return 0.0 if point["kind"] == "io" else sums_ns(int(point["work"]), self.cores(point))
@@ -167,11 +169,6 @@ def _plan(point: Point, name: str, requests: int, connections: int, rate_per_s: 
         pacing=protocol.ConstantRate(rate_per_s) if rate_per_s else protocol.ClosedLoop(),
         timeout_s=serving.TIMEOUT_S,
     )
-
-
-def _stub(point: Point, seed: int) -> protocol.Stub:
-    upstream = protocol.StubUpstream(_MEDIAN_S, _SIGMA, _TAIL_S, int(point["tail"]) / 100)
-    return protocol.Stub((upstream,) * UPSTREAMS, seed=seed)
 
 
 FANOUT = Fanout()

@@ -34,7 +34,6 @@ def order(nodes: int, messages: int, repeats: int = 1) -> int:
 
 # A trace line is some forty characters; ids and numbers may be long.
 _TRACE_LINE_BYTES = 120
-_OTHER_OUTPUT_BYTES = 1 << 20
 
 
 @declared(__file__)
@@ -57,7 +56,7 @@ class Ring(Workload):
 
     def output_bytes(self, point: Point) -> int:
         traced = repeats(point) * self.work(point) * _TRACE_LINE_BYTES if point["trace"] == 1 else 0
-        return traced + _OTHER_OUTPUT_BYTES
+        return traced + super().output_bytes(point)
 
     def least_ns(self, point: Point, input_bytes: int | None) -> Mapping[str, float]:
         # A cycle for each unit and for each delivery; with one message under way no core helps another.
@@ -75,9 +74,6 @@ class Ring(Workload):
         if spawn_ns := trial.phase_ns("spawn"):
             figures["spawn_ns"] = spawn_ns / int(trial.cell.point["nodes"])
         return figures
-
-    def repeated_unit_ns(self, point: Point) -> float:
-        return float(self.work(point))
 
 
 RING = Ring()
