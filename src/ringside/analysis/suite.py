@@ -53,16 +53,14 @@ def sources_of(analyses: Iterable[RunAnalysis]) -> tuple[Published, ...]:
 
 @dataclass(frozen=True, slots=True)
 class OverviewCell:
-    """A contender in a problem."""
+    """A contender in a problem. `ratio`: how many times worse it is than the best of the baseline's class;
+    None without figures. `ranks`: the first and the last that it can have; None without figures, and in
+    another class. `other_class`: unless it is the baseline's. `outcome`: how its first failed trial ended."""
 
-    # How many times worse it is than the best of the baseline's class; None without figures.
     ratio: float | None
     is_best: bool
-    # The first and the last rank that it can have; None without figures, and in another class.
     ranks: tuple[int, int] | None
-    # Its class, unless that is the baseline's.
     other_class: str
-    # How its first failed trial ended.
     outcome: Outcome | None
 
 
@@ -155,16 +153,15 @@ def over_sessions(runs: Sequence[RunAnalysis]) -> Iterator[SessionRatio]:
 
 @dataclass(frozen=True, slots=True)
 class SuiteAnalysis:
-    """At least one run."""
+    """At least one run. `machine_diagnostics`: warnings about the machine, each once, of the first run
+    that has it. `claims`: of the runs' sources, tested by these runs. `sessions`: for each experiment with
+    several, its first run, and the ratios over all of them."""
 
     runs: tuple[RunAnalysis, ...]
     overview: Overview
-    # Warnings about the machine, each once, taken from the first run that has it.
     machine_diagnostics: tuple[Diagnostic, ...]
-    # Tested by these runs, whose sources make them.
     claims: tuple[JudgedClaim, ...]
     answers: tuple[QuestionAnswer, ...]
-    # For each experiment with several sessions: its first run, and the ratios over all of them.
     sessions: tuple[tuple[RunAnalysis, tuple[SessionRatio, ...]], ...] = ()
 
 

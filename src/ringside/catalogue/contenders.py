@@ -95,7 +95,7 @@ def _on_runtime(
         **shared | {"without": manifest.without | table.without},
         name=f"{folder.name}@{name}",
         folder=folder,
-        runtime=model.Runtime(name=name, **values(model.RuntimeKeys, table)),
+        runtime=model.Runtime(name=name, **values(model.RuntimeTable, table)),
         builds=(*table.build, *(build.command for build in manifest.build)),
         programs=tuple(manifest.workload),
         workloads={

@@ -34,7 +34,6 @@ _NO_TEXT = re.compile("[\ud800-\udfff]")  # What Python makes of bytes that are 
 LOCK_VARIABLE = "RINGSIDE_LOCK"
 # Not TMPDIR: desktop sessions and cron set it differently, and all processes of a user need the same file.
 _LOCK_FOLDER = Path("/tmp")
-_NO_TURBO = "/sys/devices/system/cpu/intel_pstate/no_turbo"
 
 
 def facts(folder: Path = SOURCE_FOLDER) -> dict[str, Any]:
@@ -42,7 +41,9 @@ def facts(folder: Path = SOURCE_FOLDER) -> dict[str, Any]:
     that cannot be had on this machine is null. `folder`: where ringside's checkout may be."""
     cpu = _fields("/proc/cpuinfo")
     memory = _meminfo()
-    pages = read_text("/sys/kernel/mm/transparent_hugepage/enabled") or ""  # always [madvise] never
+    pages = read_text("/sys/kernel/mm/transparent_hugepage/enabled")  # always [madvise] never
+    # PSI: the share of the last ten seconds in which a task waited for a CPU, percent.
+    pressure = re.search(r"avg10=([0-9.]+)", read_text("/proc/pressure/cpu"))
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     return {
         "cpu_model": cpu.get("model name") or cpu.get("Model") or platform.machine(),
@@ -52,16 +53,16 @@ def facts(folder: Path = SOURCE_FOLDER) -> dict[str, Any]:
         "hypervisor": (read_text("/sys/class/dmi/id/sys_vendor") or "vendor unknown")
         if "hypervisor" in cpu.get("flags", "").split()
         else None,
-        "governor": read_text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
-        "turbo": {"0": "on", "1": "off"}.get(read_text(_NO_TURBO) or ""),
-        "smt": read_text("/sys/devices/system/cpu/smt/control"),
+        "governor": read_text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") or None,
+        "turbo": {"0": "on", "1": "off"}.get(read_text("/sys/devices/system/cpu/intel_pstate/no_turbo")),
+        "smt": read_text("/sys/devices/system/cpu/smt/control") or None,
         "kernel": platform.release(),
         "system": os_release().get("PRETTY_NAME") or platform.system(),
         "memory_bytes": memory.get("MemTotal"),
         "memory_available_bytes": memory.get("MemAvailable"),
         "swap_bytes": memory.get("SwapTotal"),
         "load_average": list(os.getloadavg()),
-        "pressure_cpu": _pressure(),
+        "pressure_cpu": float(pressure[1]) if pressure else None,
         "transparent_hugepages": pages.partition("[")[2].partition("]")[0] or pages or None,
         "limits": {
             "descriptors_soft": soft,
@@ -104,8 +105,8 @@ class Quota:
 def quota(proc: Path = Path("/proc/self")) -> Quota | None:
     """The smallest quota of the cgroups that this process is in, of either version; None without any."""
     quotas = []
-    mounts = [line.split() for line in (read_text(str(proc / "mountinfo")) or "").splitlines()]
-    for line in (read_text(str(proc / "cgroup")) or "").splitlines():
+    mounts = [line.split() for line in read_text(proc / "mountinfo").splitlines()]
+    for line in read_text(proc / "cgroup").splitlines():
         _, controllers, path = line.split(":", 2)
         kind = "cgroup" if controllers else "cgroup2"
         if controllers and "cpu" not in controllers.split(","):
@@ -123,11 +124,11 @@ def quota(proc: Path = Path("/proc/self")) -> Quota | None:
 
 def _quota(folder: Path) -> Quota | None:
     """Of one cgroup: `cpu.max` of version 2, `cpu.cfs_quota_us` of version 1."""
-    words = (read_text(str(folder / "cpu.max")) or "").split()
-    words = words or [read_text(str(folder / f"cpu.cfs_{each}_us")) or "" for each in ("quota", "period")]
+    words = read_text(folder / "cpu.max").split()
+    words = words or [read_text(folder / f"cpu.cfs_{each}_us") for each in ("quota", "period")]
     if len(words) != 2 or not all(word.isdigit() for word in words):
         return None
-    fields = dict(line.split() for line in (read_text(str(folder / "cpu.stat")) or "").splitlines())
+    fields = dict(line.split() for line in read_text(folder / "cpu.stat").splitlines())
     return Quota(int(words[0]) / int(words[1]), int(fields.get("nr_throttled", 0)))
 
 
@@ -136,22 +137,22 @@ def memory_available_bytes() -> int:
     return _meminfo().get("MemAvailable", 1 << 30)
 
 
-def read_text(path: str) -> str | None:
+def read_text(path: str | Path) -> str:
+    """The text of a file of the system; empty where it cannot be read."""
     try:
         return Path(path).read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
-        return None
+        return ""
 
 
 def _number(path: str) -> int | None:
-    text = read_text(path)
-    return int(text) if text and text.isdigit() else None
+    return int(text) if (text := read_text(path)).isdigit() else None
 
 
 def _fields(path: str) -> dict[str, str]:
     """The values of a file of lines such as `MemTotal: 16 kB`; of keys that come again, the first."""
     fields: dict[str, str] = {}
-    for line in (read_text(path) or "").splitlines():
+    for line in read_text(path).splitlines():
         key, colon, value = line.partition(":")
         if colon:
             fields.setdefault(key.strip(), value.strip())
@@ -161,14 +162,6 @@ def _fields(path: str) -> dict[str, str]:
 def _meminfo() -> dict[str, int]:
     sizes = _fields("/proc/meminfo").items()
     return {name: 1024 * int(size.removesuffix("kB")) for name, size in sizes if size.endswith(" kB")}
-
-
-def _pressure() -> float | None:
-    """CPU pressure (PSI): the share of the last ten seconds in which a task waited for a CPU, percent."""
-    text = read_text("/proc/pressure/cpu")
-    if not text or "avg10=" not in text:
-        return None
-    return float(text.split("avg10=", 1)[1].split()[0])
 
 
 def os_release() -> dict[str, str]:

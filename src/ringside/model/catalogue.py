@@ -40,8 +40,8 @@ def check_placeholders(where: str, command: Iterable[str], known: Collection[str
             )
 
 
-class RuntimeKeys(Table, frozen=True, kw_only=True):
-    """The keys of a runtime, except those about the contender on it."""
+class RuntimeTable(Table, frozen=True, kw_only=True):
+    """`[runtime.NAME]` of a manifest: what a contender runs on, and how it is made for that."""
 
     executable: Command
     version: Command
@@ -52,17 +52,6 @@ class RuntimeKeys(Table, frozen=True, kw_only=True):
     title: str = ""
     optional: bool = False
     brings: Texts = ()
-
-
-class Runtime(RuntimeKeys, frozen=True, kw_only=True):
-    """What a contender runs on."""
-
-    name: str
-
-
-class RuntimeTable(RuntimeKeys, frozen=True, kw_only=True):
-    """`[runtime.NAME]` of a manifest."""
-
     parallel: bool | None = None
     without: dict[str, str] = {}
     arguments: Texts = ()
@@ -74,6 +63,12 @@ class RuntimeTable(RuntimeKeys, frozen=True, kw_only=True):
         check_placeholders("`brings`", self.brings, ("build",))
         for command in self.build:
             check_placeholders("`build`", command, ("runtime", "build"))
+
+
+class Runtime(RuntimeTable, frozen=True, kw_only=True):
+    """A runtime by its name."""
+
+    name: str
 
 
 class BuildTable(Table, frozen=True, kw_only=True):

@@ -131,11 +131,10 @@ _BATCH = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class LevelChange:
-    """A change of level in a series."""
+    """A change of level in a series. `index`: of the first value of the new level; `p`: the share of
+    permutations whose statistic is at least as large, 0.001 or more."""
 
-    # Of the first value of the new level.
     index: int
-    # The share of permutations whose statistic is at least as large, 0.001 or more.
     p: float
 
 

@@ -52,15 +52,14 @@ Runs = Sequence[AnalysedRun]
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """The values for which a claim holds, from `low` to `high`."""
+    """The values for which a claim holds, from `low` to `high`. `words`: those in words, after `the claim
+    holds`. `why`: why our own band is what it is; empty if the source states a band or a direction.
+    `is_open`: its ends lie outside, as 1 does for a claim of a direction: a tie is neither less nor more."""
 
     low: float = 0.0
     high: float = math.inf
-    # The values in words: `the claim holds` ….
     words: str = ""
-    # Why our own band is what it is; empty if the source states a band or a direction.
     why: str = ""
-    # Whether its ends lie outside, as 1 does for a claim of a direction: a tie is neither less nor more.
     is_open: bool = False
 
     def answer(self, interval: Interval) -> Answer:
@@ -111,10 +110,9 @@ def band_of(row: ClaimRow, unit: str = "", gain: tuple[int, int] | None = None) 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A quantity of a claim, named as in a sentence, by block."""
+    """A quantity of a claim, named as in a sentence, by block; as logarithms, unless it `is_plain`."""
 
     name: str
-    # Logarithms, unless `is_plain`.
     values: Mapping[int, float]
     is_plain: bool = False
 
