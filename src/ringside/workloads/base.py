@@ -7,7 +7,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from statistics import median
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from msgspec import Struct, convert
 
@@ -231,6 +231,17 @@ class Checks(Declared, frozen=True):
     factor: str = ""
     # How much a client sends that reads nothing.
     unread_bytes: int = 0
+
+
+_DIAGNOSTICS = tables_beside(__file__, "diagnostics.toml")
+
+
+def told(
+    code: str, subjects: Iterable[str] = (), values: Mapping[str, Any] | None = None, **fields: str
+) -> Diagnostic:
+    """A diagnostic in the words of its code, with these fields filled in."""
+    text, remedy = (_DIAGNOSTICS[code][part].strip().format(**fields) for part in ("text", "remedy"))
+    return Diagnostic(code, tuple(subjects), values or {}, text, remedy)
 
 
 class Measurement(ABC):

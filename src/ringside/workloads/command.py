@@ -13,7 +13,7 @@ from ringside.model.results import Diagnostic, Outcome, Trial
 from ringside.probe.protocol import TrialOutcome
 from ringside.text import one_line
 from ringside.units import count, percent
-from ringside.workloads.base import Measurement
+from ringside.workloads.base import Measurement, told
 from ringside.workloads.process import process_figures
 from ringside.workloads.tables import metric_table
 
@@ -81,9 +81,7 @@ class CommandTimes(Measurement):
         }
         short = tuple(name for name, each in walls_s.items() if each and median(each) < _SHORT_S)
         if short:
-            text = f"{_named(short)} took under 5 ms: most of that is the start of a process"
-            remedy = "let each command do more work; starting a process takes the same for all of them"
-            yield Diagnostic("short", short, {}, text, remedy)
+            yield told("short", short, commands=_named(short))
 
 
 def _outputs(commands: Mapping[str, Sequence[Trial]]) -> Iterator[Diagnostic]:
@@ -106,13 +104,10 @@ def _outputs(commands: Mapping[str, Sequence[Trial]]) -> Iterator[Diagnostic]:
     if unequal:
         first = next(iter(unequal.values()))
         others = tuple(name for name in commands if unequal.get(name) == first)
-        text = f"output of {_named(others)} differs from that of {_named([first])}"
-        remedy = "check that they do the same work before you rely on a ratio"
-        yield Diagnostic("unequal-output", others, {"reference": first}, text, remedy)
+        difference = f"output of {_named(others)} differs from that of {_named([first])}"
+        yield told("unequal-output", others, {"reference": first}, difference=difference)
     if varying:
-        text = f"output of {_named(varying)} changes between executions, so it was not compared"
-        remedy = "fix seeds and print no times, to show that the commands do the same work"
-        yield Diagnostic("varying-output", varying, {}, text, remedy)
+        yield told("varying-output", varying, commands=_named(varying))
 
 
 def _reading(commands: Mapping[str, Sequence[Trial]]) -> Iterator[Diagnostic]:
@@ -133,9 +128,7 @@ def _reading(commands: Mapping[str, Sequence[Trial]]) -> Iterator[Diagnostic]:
     slowed = {name: share for name, share in shares.items() if share > _READING_SHARE}
     if slowed:
         parts = (f"{_named([name])} ({percent(share)} of its time)" for name, share in slowed.items())
-        text = f"Ringside read the output of {', '.join(parts)}: a program waits for its reader, so this is "
-        remedy = "leave the output unread with `--output null`, or name a file"
-        yield Diagnostic("read-output", (*slowed,), {"shares": slowed}, f"{text}slower than without", remedy)
+        yield told("read-output", slowed, {"shares": slowed}, commands=", ".join(parts))
 
 
 def _unseen(commands: Mapping[str, Sequence[Trial]]) -> Iterator[Diagnostic]:
@@ -150,8 +143,7 @@ def _unseen(commands: Mapping[str, Sequence[Trial]]) -> Iterator[Diagnostic]:
             f"{len(whys)} of {count(len(commands[name]), 'execution')} of {_named([name])} ({whys[0]})"
             for name, whys in unseen.items()
         )
-        remedy = "measure the process by itself, without a shell or a pipeline around it"
-        yield Diagnostic("unseen-memory", tuple(unseen), {}, f"no peak memory in {', '.join(parts)}", remedy)
+        yield told("unseen-memory", unseen, executions=", ".join(parts))
 
 
 def _uncounted(commands: Mapping[str, Sequence[Trial]]) -> Iterator[Diagnostic]:
@@ -162,8 +154,7 @@ def _uncounted(commands: Mapping[str, Sequence[Trial]]) -> Iterator[Diagnostic]:
         why = counter.why or ("counted in turns, and scaled" if counter.share < _COUNTED else "")
         whys.setdefault(why, {})[name.removesuffix("_ns").replace("_", " ")] = None
     if texts := [f"{why}: {', '.join(names)}" for why, names in whys.items() if why]:
-        remedy = "use `sysctl kernel.perf_event_paranoid=1`, and a machine that has a PMU"
-        yield Diagnostic("counters", tuple(commands), {}, "; ".join(texts), remedy)
+        yield told("counters", commands, reasons="; ".join(texts))
 
 
 def _failures(trials: Sequence[Trial]) -> Iterator[Diagnostic]:

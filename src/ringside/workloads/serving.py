@@ -12,7 +12,7 @@ from ringside.model.design import Cell, Input, Point
 from ringside.model.results import Diagnostic, Outcome, Trial
 from ringside.probe.protocol import Evidence, LoadMessage, LoadPlan, NamedLoad, Service, Step, Stub, TimedMark
 from ringside.stats.samples import PERCENTILES
-from ringside.workloads.base import Workload
+from ringside.workloads.base import Workload, told
 from ringside.workloads.phases import below
 from ringside.workloads.tables import SHARED
 
@@ -123,9 +123,8 @@ def still_faster(trials: Sequence[Trial]) -> list[Diagnostic]:
     if not faster:
         return []
     shares = ", ".join(f"{name} by {units.percent(gain - 1)}" for name, gain in faster.items())
-    text = f"servers still got faster while they were measured ({shares}, from one half to the other)"
     factor = "requests" if any("requests" in cell.point.as_dict() for cell in gains) else "seconds"
-    return [Diagnostic("still-faster", tuple(faster), text=text, remedy=f"measure for longer: `{factor}`")]
+    return [told("still-faster", faster, shares=shares, factor=factor)]
 
 
 def percentiles_s(load: LoadMessage | None, histogram: str = "latency") -> dict[str, float]:

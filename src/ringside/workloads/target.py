@@ -9,7 +9,7 @@ from typing import ClassVar
 from ringside.model.results import Diagnostic, Outcome, Trial
 from ringside.probe.protocol import EngineWarning, LoadMessage
 from ringside.units import count
-from ringside.workloads.base import Distribution, Measurement
+from ringside.workloads.base import Distribution, Measurement, told
 from ringside.workloads.tables import metric_table
 
 # The step of the load in a trial.
@@ -87,9 +87,8 @@ def _bodies(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
     others = tuple(name for name, body in constant.items() if body != constant[reference])
     if others:
         lengths = ", ".join(f"{name} with {constant[name][0]:,} bytes" for name in (reference, *others))
-        remedy = "check that they do the same work before you rely on a ratio"
-        text = f"the answers differ: {lengths}"
-        yield Diagnostic("unequal-output", others, {"reference": reference}, text, remedy)
+        difference = f"the answers differ: {lengths}"
+        yield told("unequal-output", others, {"reference": reference}, difference=difference)
 
 
 def errors_text(count: int) -> str:

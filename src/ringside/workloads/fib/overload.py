@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from ringside.model.design import Cell
 from ringside.model.results import Diagnostic, Trial
 from ringside.probe.protocol import LoadPlan, SlotOfLoad, Staircase, StaircaseStep, Step, TimedMark
+from ringside.workloads.base import told
 from ringside.workloads.serving import percentiles_s, step
 
 # The step whose rate the server can keep.
@@ -27,7 +28,6 @@ _ANSWERED, _SLOWER = 0.99, 2.0
 # A server that answers a larger share of the overload in time was not overloaded.
 _OVERLOADED = 0.9
 EXPECTED_WARNINGS = frozenset({"rate-not-kept", "unfinished", "errors"})
-_REMEDY = "take more clients or a larger n, so that the closed loop reaches the limit of the server"
 
 
 def step_of(closed: LoadPlan, seconds: float) -> Step:
@@ -91,10 +91,4 @@ def answered_share(figures: Mapping[str, float]) -> float | None:
 def diagnostics(answered: Mapping[Cell, float]) -> list[Diagnostic]:
     """Loads that did not overload a server. `answered`: by cell, the share that was answered in time."""
     names = sorted({cell.contender for cell, share in answered.items() if share > _OVERLOADED})
-    if not names:
-        return []
-    text = (
-        f"{', '.join(names)}: more than {_OVERLOADED:.0%} of the overload was answered in time, "
-        "since the closed loop had not reached the limit of the server"
-    )
-    return [Diagnostic("not-overloaded", text=text, remedy=_REMEDY)]
+    return [told("not-overloaded", names=", ".join(names), most=f"{_OVERLOADED:.0%}")] if names else []

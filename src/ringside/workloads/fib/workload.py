@@ -14,7 +14,7 @@ from ringside.model.results import Diagnostic, Trial
 from ringside.probe.protocol import ClosedLoop, ConstantRate, ExpectedReply, LoadPlan, Service
 from ringside.stats.samples import PERCENTILES
 from ringside.workloads import serving
-from ringside.workloads.base import Figures, OwnShare
+from ringside.workloads.base import Figures, OwnShare, told
 from ringside.workloads.fib import overload
 from ringside.workloads.phases import CYCLE_NS
 from ringside.workloads.tables import declared
@@ -41,7 +41,6 @@ _OVER_RATES = ("p50", "p99")
 _SINGLE_REQUESTS = 10
 # A server that uses less of one core than this mostly waits for its clients.
 _BUSY = 0.5
-_IDLE_REMEDY = "compare CPU time per request (cpu_per_request_s), or take more clients or a larger n"
 
 
 @declared(__file__)
@@ -147,13 +146,7 @@ class Fib(serving.Serving):
         closed = [trial for trial in trials if trial.cell.point["load"] == "hammer"]
         weak += serving.still_faster(closed)
         most = max(self.medians(trials, _busy).values(), default=1.0)
-        if most >= _BUSY:
-            return weak
-        text = (
-            f"no server was busy for more than {units.percent(most)} of one core: rates and latencies are "
-            "mostly waits of the clients and wake-ups of the host"
-        )
-        return [*weak, Diagnostic("idle-servers", text=text, remedy=_IDLE_REMEDY)]
+        return weak if most >= _BUSY else [*weak, told("idle-servers", most=units.percent(most))]
 
 
 RATES = Fib.series["rates"]

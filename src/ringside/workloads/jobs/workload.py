@@ -10,7 +10,7 @@ from ringside.model.design import Input, Point
 from ringside.model.results import Diagnostic, Trial
 from ringside.probe.protocol import Evidence, ExpectedLines
 from ringside.units import count, significant
-from ringside.workloads.base import Figures, OwnShare, Workload, repeats
+from ringside.workloads.base import Figures, OwnShare, Workload, repeats, told
 from ringside.workloads.evidence import (
     FACTOR,
     MODULUS,
@@ -47,7 +47,6 @@ _CYCLES_PER_ROUND = 2
 _MAX_TRACED_JOBS = 1900
 # A makespan below the ideal by less is noise.
 _MIN_OVER_IDEAL = 0.98
-_BELOW_IDEAL_REMEDY = "read it as a lower bound of the ideal; with longer jobs, starting them weighs less"
 
 
 def workers(point: Point) -> int:
@@ -136,11 +135,7 @@ class Jobs(Workload):
         """Contenders with a makespan below the least one, computed from a job that runs alone."""
         over_ideal = self.medians(trials, lambda figures: figures.get("over_ideal"))
         below = dict.fromkeys(cell.contender for cell, ratio in over_ideal.items() if ratio < _MIN_OVER_IDEAL)
-        if not below:
-            return []
-        names = ", ".join(below)
-        text = f"{names}: a job took longer alone than among others, so the makespan is below its ideal"
-        return [Diagnostic("below-ideal", tuple(below), text=text, remedy=_BELOW_IDEAL_REMEDY)]
+        return [told("below-ideal", below, names=", ".join(below))] if below else []
 
 
 def _ideal_s(point: Point, figures: Mapping[str, float]) -> float | None:
