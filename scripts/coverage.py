@@ -52,7 +52,7 @@ def table(contenders: Sequence[Contender]) -> str:
 
 def _workloads(contender: Contender) -> str:
     """Those that it takes part in, with the class where that is not `idiomatic`."""
-    classes = {name: contender.workloads[name].kind for name in WORKLOADS if name in contender.workloads}
+    classes = {name: contender.kind_in(name) for name in WORKLOADS if name in contender.workloads}
     if len(classes) == len(WORKLOADS) and len(set(classes.values())) == 1:
         return f"all{_marked(classes['ring'])}"
     return ", ".join(f"{name}{_marked(kind)}" for name, kind in classes.items())

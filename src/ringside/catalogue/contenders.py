@@ -99,23 +99,17 @@ def _on_runtime(
         builds=(*table.build, *(build.command for build in manifest.build)),
         programs=tuple(manifest.workload),
         workloads={
-            workload: _entry(entry, manifest, table)
+            workload: _entry(entry, table.arguments)
             for workload, entry in manifest.workload.items()
             if workload not in table.without
         },
     )
 
 
-def _entry(
-    table: model.WorkloadTable, manifest: model.Manifest, runtime: model.RuntimeTable
-) -> model.WorkloadEntry:
-    program, *words = table.command
-    arguments = runtime.arguments if program == "{runtime}" else ()
-    return model.WorkloadEntry(
-        **values(model.WorkloadKeys, table) | {"command": (program, *arguments, *words)},
-        kind=table.kind or manifest.kind,
-        only={factor: as_tuple(levels) for factor, levels in table.only.items()},
-    )
+def _entry(entry: model.WorkloadEntry, arguments: Iterable[str]) -> model.WorkloadEntry:
+    """With the arguments of the runtime."""
+    program, *words = entry.command
+    return replace(entry, command=(program, *arguments, *words)) if program == "{runtime}" else entry
 
 
 def _variant(plain: model.Contender, name: str, table: model.VariantTable) -> model.Contender:

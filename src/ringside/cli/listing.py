@@ -103,7 +103,7 @@ def profile(catalogue: Catalogue, name: str) -> str:
         elif not each.runtime.optional:
             versions[f"{title}: {receipt}"] = None
     variants = [each.name for each in catalogue.runtimes(name.partition("@")[0]) if each.name != name]
-    classes = dict.fromkeys(entry.kind for entry in contender.workloads.values())
+    classes = dict.fromkeys(map(contender.kind_in, contender.workloads))
     lines = {
         "family": f"{contender.family}: {contender.model}",
         "idiom": f"{contender.idiom or 'its own'} ({', '.join(classes)})",

@@ -80,25 +80,13 @@ class BuildTable(Table, frozen=True, kw_only=True):
         check_placeholders("`command`", self.command, ("runtime", "build", "workload"))
 
 
-class WorkloadKeys(Table, frozen=True):
-    """The keys of a contender's part in a workload that mean the same when they are read."""
+class WorkloadEntry(Table, frozen=True):
+    """`[workload.NAME]` of a manifest: a contender's part in one workload. `kind`: if not the contender's."""
 
     command: Command
     capabilities: Texts = ()
     most: dict[str, int] = {}
     host: bool = False
-
-
-class WorkloadEntry(WorkloadKeys, frozen=True):
-    """A contender's part in one workload."""
-
-    kind: ContenderClass = "idiomatic"
-    only: dict[str, tuple[Level, ...]] = {}
-
-
-class WorkloadTable(WorkloadKeys, frozen=True):
-    """`[workload.NAME]` of a manifest."""
-
     kind: ContenderClass | None = msgspec.field(name="class", default=None)
     only: dict[str, Levels] = {}
 
@@ -156,7 +144,7 @@ class Manifest(ContenderKeys, frozen=True, kw_only=True):
     queue: FewWords
     runtime: Annotated[dict[str, RuntimeTable], Meta(min_length=1)]
     build: tuple[BuildTable, ...] = ()
-    workload: Annotated[dict[str, WorkloadTable], Meta(min_length=1)]
+    workload: Annotated[dict[str, WorkloadEntry], Meta(min_length=1)]
     variant: dict[str, VariantTable] = {}
 
     def __post_init__(self) -> None:
@@ -197,6 +185,10 @@ class Contender(ContenderKeys, frozen=True, kw_only=True):
     # False for a command without a manifest: a server that does not speak the protocol. It gets no
     # `key=value` arguments, and is ready when it listens on `{port}`.
     has_sources: bool = True
+
+    def kind_in(self, workload: str) -> ContenderClass:
+        """The class of its program for a workload."""
+        return self.workloads[workload].kind or self.kind
 
 
 class SourceTable(Table, frozen=True, kw_only=True):

@@ -22,7 +22,7 @@ from ringside.measure.runs.loop import Notify
 from ringside.measure.toolchain.builds import Toolchain, source_files
 from ringside.measure.toolchain.receipts import origin
 from ringside.model.catalogue import Contender, Ready, Runtime, Unavailable, WorkloadEntry
-from ringside.model.design import Cell, Experiment, Input, Level, Point
+from ringside.model.design import Cell, Experiment, Input, Level, Point, as_tuple
 from ringside.store import text_hash
 from ringside.store.plans import PlannedContender, Selection, SuiteSelection
 from ringside.units import count
@@ -197,8 +197,9 @@ def past_limit(
             return f"past this contender's limit: {factor} up to {most}"
     for factor, levels in entry.only.items():
         level = dict(point.levels).get(factor)
-        if level is not None and str(level) not in map(str, levels):
-            return f"not for this contender: its {factor} can only be {' or '.join(map(str, levels))}"
+        allowed = list(map(str, as_tuple(levels)))
+        if level is not None and str(level) not in allowed:
+            return f"not for this contender: its {factor} can only be {' or '.join(allowed)}"
     if engines and not entry.host:
         return (
             "it listens on 127.0.0.1, where engines on other machines do not reach it: its manifest does not "
@@ -339,7 +340,7 @@ def described(prepared: Ready | Unavailable, workload: str, sources: dict[str, s
     same = {name: getattr(contender, name) for name in _DESCRIPTION}
     description = PlannedContender(
         **same,
-        kind=own.kind,
+        kind=contender.kind_in(workload),
         runtime=contender.runtime.name,
         runs_on=contender.runtime.title or contender.language,
         command=own.command,
