@@ -1,7 +1,5 @@
 """numpy, imported when it is first used: it takes as long to import as most commands take."""
 
-from __future__ import annotations
-
 import importlib
 from typing import TYPE_CHECKING, Any
 

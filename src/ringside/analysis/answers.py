@@ -1,8 +1,6 @@
 """The answer of a run: who is first at each point, by verdicts and ranks, and which other influences there
 are. render/text/answers.py has the sentences, docs/RULES.md the rules."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Cells: how their trials ended, and their metrics over the `ok` ones."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The weaknesses of a run's figures: codes (docs/RULES.md) with the values of their sentences."""
 
-from __future__ import annotations
-
 import math
 import signal
 from collections import Counter

@@ -1,7 +1,5 @@
 """Figures of trials besides medians: percentiles and totals of loads, spreads, repeats, machines."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

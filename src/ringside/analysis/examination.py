@@ -1,8 +1,6 @@
 """Which pairs are compared, what a run has decided, block by block, and how contenders rank. A run in
 progress and its later analysis examine the same blocks at the same looks, so they decide the same."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import itertools

@@ -1,7 +1,5 @@
 """Contenders by the family of their concurrency model. render/text/families.py has the sentences."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The parts of a run's analysis: its trials, its figures, and the comparisons of its contenders."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Many runs of one experiment over time: where the level of a figure changed, and what else changed there."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Times that hyperfine measured, as a run that can be shown and compared; none of them is paired."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated

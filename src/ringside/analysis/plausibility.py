@@ -1,7 +1,5 @@
 """Figures that no honest program can have, or that are better than the reference program's."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator
 

@@ -1,7 +1,5 @@
 """A source's figures compared with those of this run."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The analysis of a run: everything that any form of output shows, computed when it is first used."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property

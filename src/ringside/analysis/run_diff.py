@@ -1,7 +1,5 @@
 """Runs of one workload, measured at different times: those of the second side over those of the first."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """How a metric changes over cores, the size of the work, or a factor; where the time went."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Runs that are shown together: overview, claims of their sources, what they have in common."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Contenders: from manifests, or as `--with` names them: a folder with a manifest, or a server's command."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import shutil

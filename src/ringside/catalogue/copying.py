@@ -1,7 +1,5 @@
 """`ringside new contender`: a bundled contender under another name, with the workloads asked for."""
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib

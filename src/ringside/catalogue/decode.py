@@ -1,7 +1,5 @@
 """TOML files into structs of `ringside.model`. Each error is one line: the file, the line, what is wrong."""
 
-from __future__ import annotations
-
 import difflib
 import json
 import re

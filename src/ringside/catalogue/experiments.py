@@ -1,7 +1,5 @@
 """Experiments, suites, questions, and the figures and claims that sources published."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TypeVar

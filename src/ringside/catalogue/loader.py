@@ -1,8 +1,6 @@
 """Finds and reads the catalogue: ringside's own, then `contenders/`, `experiments/`, `questions/` and
 `published/` of the working directory and of the folders in RINGSIDE_CATALOGUE (separated by `:`)."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """When the runtimes of contenders were released (`releases.toml`)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import date
 from functools import cache

@@ -1,7 +1,5 @@
 """`ringside ask`: what matters for the reader's work, and how families of concurrency models stand there."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """`ringside check`: whether a contender keeps the contract."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from functools import partial

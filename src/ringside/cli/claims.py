@@ -1,7 +1,5 @@
 """`ringside claims`: what runs say of the conclusions of the posts and of other sources."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 

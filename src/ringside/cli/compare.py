@@ -1,7 +1,5 @@
 """`ringside compare`: runs of one workload, two or several a side; a gate for continuous integration."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 

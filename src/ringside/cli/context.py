@@ -1,7 +1,5 @@
 """What commands share: the store, the catalogue, analyses, and consoles."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """`ringside doctor`: what is here, what is missing, how to get it."""
 
-from __future__ import annotations
-
 import time
 import tomllib
 from collections.abc import Sequence

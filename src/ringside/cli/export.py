@@ -1,7 +1,5 @@
 """`ringside export`: a run in another tool's format."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from ringside.analysis.run import analysis_of

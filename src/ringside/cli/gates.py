@@ -1,7 +1,5 @@
 """`--fail-if` of comparisons: which verdicts make the exit status 1."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator, Sequence

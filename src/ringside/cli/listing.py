@@ -1,7 +1,5 @@
 """`ringside list`: the catalogue and the store."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ringside.catalogue.loader import Catalogue

@@ -1,7 +1,5 @@
 """What `ringside load` does with its options: one load, or two targets in turn."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os

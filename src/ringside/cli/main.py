@@ -1,7 +1,5 @@
 """The command line: the group of commands, as commands.toml has them, and how their errors are shown."""
 
-from __future__ import annotations
-
 import errno
 import os
 import resource

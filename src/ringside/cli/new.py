@@ -1,7 +1,5 @@
 """`ringside new`: a contender to begin with."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Sequence
 from pathlib import Path

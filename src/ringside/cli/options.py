@@ -1,7 +1,5 @@
 """Makes click's commands from TOML tables that declare each option once; commands.toml shows their form."""
 
-from __future__ import annotations
-
 import importlib
 import re
 import shlex

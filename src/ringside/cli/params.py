@@ -1,7 +1,5 @@
 """How values are written on the command line: a function per kind, which raises ValueError."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """`ringside repeat`: one trial of a run again, with all that the program writes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ringside.cli import EXIT_FAILED, context, params, streams

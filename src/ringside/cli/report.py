@@ -1,7 +1,5 @@
 """`ringside report`: one page from one or more runs."""
 
-from __future__ import annotations
-
 import gc
 import sys
 from collections.abc import Sequence

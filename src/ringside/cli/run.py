@@ -1,7 +1,5 @@
 """What `ringside run` does with its options: show a plan, or carry out a campaign."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Sequence

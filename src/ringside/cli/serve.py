@@ -1,7 +1,5 @@
 """`ringside serve`: the runs of the store as pages in a browser, also while one is in progress."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """`ringside setup`: installs what can be installed and builds contenders."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 

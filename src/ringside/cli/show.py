@@ -1,7 +1,5 @@
 """`ringside show`: the tables of a run, or of a suite's runs, that are in the store."""
 
-from __future__ import annotations
-
 import gc
 import os
 import sys

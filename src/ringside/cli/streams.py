@@ -1,8 +1,6 @@
 """Standard streams that are closed or full, or whose reader has ended, as `head` does (no error). Also files
 that take the place of stdout."""
 
-from __future__ import annotations
-
 import codecs
 import errno
 import io

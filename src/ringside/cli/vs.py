@@ -1,7 +1,5 @@
 """What `ringside vs` does with its options: any commands in pairs, or one by itself."""
 
-from __future__ import annotations
-
 import os
 import secrets
 import shlex

@@ -1,8 +1,6 @@
 """Reads the words of `ringside vs` as hyperfine does, but options such as `--shell` take a value only within
 their own word."""
 
-from __future__ import annotations
-
 import os
 import re
 from typing import Any

@@ -2,8 +2,6 @@
 two measurements at a time would disturb each other's figures; and its executor, which takes a request of the
 probe and returns the probe's messages."""
 
-from __future__ import annotations
-
 import math
 import os
 import platform

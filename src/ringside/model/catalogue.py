@@ -1,8 +1,6 @@
 """The tables of a catalogue's files (`…Table`, `…File`, `Manifest`), and the types that `catalogue` makes of
 them. docs/KEYS.md explains the keys. Errors of `__post_init__` begin with the key."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """How a claim of a source is tested, as a row of its file in `published/`. docs/KEYS.md has the meanings."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from msgspec import Struct

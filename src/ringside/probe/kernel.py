@@ -1,8 +1,6 @@
 """Hides this process from the programs of the same user that it measures, and makes it the parent of
 processes that a killed probe leaves behind, so that it can end them."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

@@ -8,8 +8,6 @@ and raises ProbeError. Ctrl-C and SIGTERM end the request, not ringside: the pro
 reports; then `interrupted` is True. A second interrupt ends it at once.
 """
 
-from __future__ import annotations
-
 import os
 import resource
 import secrets

@@ -1,7 +1,5 @@
 """The median of a sample, with a confidence interval that assumes no distribution."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Interim looks at a run in progress: after which blocks it is examined, and what each look may claim."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,8 +1,6 @@
 """An open database of runs: an SQLite file, or PostgreSQL by its URL; its tables are those of `schema.sql`
 (docs/STORE.md)."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

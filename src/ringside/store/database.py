@@ -1,8 +1,6 @@
 """The store of runs (docs/STORE.md). A trial is committed before the next one begins. Users name runs by an
 id, the id of a suite, an experiment's or a suite's name for the latest of it, or `latest`."""
 
-from __future__ import annotations
-
 import datetime
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """A run's plan as it is kept in the store: the resolved experiment, the contenders, the points."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any

@@ -1,8 +1,6 @@
 """Records: runs as one compressed file, which a repository can keep and every reading command takes in place
 of a store (docs/STORE.md)."""
 
-from __future__ import annotations
-
 import json
 import lzma
 import os

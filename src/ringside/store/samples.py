@@ -2,8 +2,6 @@
 sample (docs/STORE.md), so that a report reads the two or three columns that it needs of thousands of trials
 without an object for each sample."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterable, Sequence
 from itertools import islice

@@ -1,7 +1,5 @@
 """The workloads, from packages here or elsewhere, and the measurements of `vs` and `load --vs`."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

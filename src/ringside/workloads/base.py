@@ -1,7 +1,5 @@
 """The base of workloads: factors, evidence, metrics, views. Nothing here starts anything."""
 
-from __future__ import annotations
-
 import math
 import re
 from abc import ABC, abstractmethod

@@ -1,7 +1,5 @@
 """The measurement `command`: times and memory of commands, and whether they did the same."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain

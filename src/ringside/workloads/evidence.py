@@ -1,7 +1,5 @@
 """The parts of evidence that several workloads have: numbers that are drawn and folded, reported times."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from itertools import repeat

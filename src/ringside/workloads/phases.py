@@ -1,7 +1,5 @@
 """Whether the phases that a program reports can be true, by the clock of the probe that read their lines."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Figures of a program's process tree: metrics that workloads share, from the probe's report."""
 
-from __future__ import annotations
-
 from ringside.model.results import Trial
 from ringside.probe.protocol import TrialOutcome
 from ringside.workloads.base import Workload

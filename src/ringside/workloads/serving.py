@@ -1,7 +1,5 @@
 """The shared part of server workloads: the probe's steps, and the figures of a trial under load."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from statistics import median
 

@@ -12,8 +12,6 @@ cores from which on that is so. A row with a name alone is a metric that workloa
 row with `{rates}` in its name stands for a metric at each place of the series `rates`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path

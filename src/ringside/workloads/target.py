@@ -1,7 +1,5 @@
 """The measurement `target`: rate, latency and lateness of servers under load."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar

@@ -1,8 +1,6 @@
 """Several runs, one after another: the rest of runs in the store that can go on as they began, and new runs
 of experiments."""
 
-from __future__ import annotations
-
 import random
 from abc import ABC, abstractmethod
 from collections import Counter

@@ -1,7 +1,5 @@
 """Files that programs read: made once, kept beside the builds, and known by their hash."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import json

@@ -2,8 +2,6 @@
 is fulfilled. It serves `run`, `vs` and `load --vs`; `cluster/campaign.py` gives blocks to several
 machines."""
 
-from __future__ import annotations
-
 import math
 import random
 import time

@@ -2,8 +2,6 @@
 their points, checked against workload, contenders and machine; then built, and described for the plan of a
 run."""
 
-from __future__ import annotations
-
 import itertools
 import os
 from collections.abc import Collection, Mapping, Sequence

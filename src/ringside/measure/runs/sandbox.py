@@ -2,8 +2,6 @@
 what they need themselves. /tmp and /dev are private, no other process is visible, and a program that is no
 server has a network of its own, with a loopback only."""
 
-from __future__ import annotations
-
 import os
 import pwd
 import shutil

@@ -1,8 +1,6 @@
 """Trials of contenders: the request that goes to the probe, and the trial that its messages make; and one
 trial of a run again, without storing it, to see what a contender that failed writes."""
 
-from __future__ import annotations
-
 import os
 import random
 import shlex

@@ -1,8 +1,6 @@
 """Installs runtimes by apt. Some releases that it knows have newer versions of a package than the one that it
 would install by itself."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -2,8 +2,6 @@
 their files during a run: a program runs as the user who measures, and may change the sources or the build of
 another."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

@@ -1,8 +1,6 @@
 """Version receipts of runtimes. No receipt, no measurement: a runtime that does not print its version in
 time is not there. And how this system gets one, which package brought it, and how its commands are run."""
 
-from __future__ import annotations
-
 import errno
 import glob
 import hashlib

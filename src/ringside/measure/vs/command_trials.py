@@ -1,8 +1,6 @@
 """Trials of arbitrary commands, for `ringside vs`: the run that they belong to, and how each is carried
 out."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import os

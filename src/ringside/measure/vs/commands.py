@@ -1,8 +1,6 @@
 """The commands of `ringside vs`, parsed and checked; and their parameters: `{VAR}` in them, and the points at
 which they are executed."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import math

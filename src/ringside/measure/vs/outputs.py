@@ -1,8 +1,6 @@
 """Where the output of a command goes, for `vs --output` and `--show-output`, and the figures that `--metric`
 finds in it."""
 
-from __future__ import annotations
-
 import math
 import os
 import re

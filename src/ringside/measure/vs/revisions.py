@@ -1,7 +1,5 @@
 """Git revisions that are compared: each is checked out in a worktree of its own, and built, for one run."""
 
-from __future__ import annotations
-
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Sequence

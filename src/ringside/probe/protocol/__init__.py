@@ -7,7 +7,5 @@ that a probe of the same version always sends have defaults only where rows of o
 
 # Types are public here, and each has its name in one place.
 # ruff: noqa: F403
-from __future__ import annotations
-
 from ringside.probe.protocol.messages import *
 from ringside.probe.protocol.requests import *

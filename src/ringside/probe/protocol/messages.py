@@ -1,7 +1,5 @@
 """Messages of the probe: all that it can write, and their decoders."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Annotated
 

@@ -1,8 +1,6 @@
 """Requests: a load, what is sent, how fast, and what must come back; a trial, the upstreams that the probe
 plays in it, and the notices that it gets while engines on other machines carry out its loads."""
 
-from __future__ import annotations
-
 import msgspec
 from msgspec.structs import replace
 

@@ -1,7 +1,5 @@
 """The workload `accounts`: its factors, metrics, evidence and figures."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import lru_cache
 

@@ -1,7 +1,5 @@
 """Tests the rules of `batch` that only it has."""
 
-from __future__ import annotations
-
 from random import Random
 
 from ringside.conformance.programs import RuleTests

@@ -1,7 +1,5 @@
 """The workload `batch`: its factors, metrics, input, evidence and figures."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

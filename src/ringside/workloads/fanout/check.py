@@ -3,8 +3,6 @@
 python -m ringside.workloads.fanout.check HOW …    play an upstream for each HOW, for ten seconds
 """
 
-from __future__ import annotations
-
 import re
 import socket
 import socketserver

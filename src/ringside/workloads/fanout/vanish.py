@@ -1,7 +1,5 @@
 """`vanish`: clients that hang up in the middle of their requests, and the work still done for them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from msgspec.structs import replace

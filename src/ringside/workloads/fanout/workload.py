@@ -1,7 +1,5 @@
 """The workload `fanout`: its factors, metrics, loads, upstreams and figures."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from msgspec.structs import replace

@@ -3,8 +3,6 @@
 python -m ringside.workloads.feed.check PORT    a feed that is not read until another is over
 """
 
-from __future__ import annotations
-
 import resource
 import socket
 import sys

@@ -1,7 +1,5 @@
 """The workload `feed`: its factors, metrics, load and figures."""
 
-from __future__ import annotations
-
 from msgspec.structs import replace
 
 from ringside.errors import UsageError

@@ -1,7 +1,5 @@
 """Tests the rules of `fib`."""
 
-from __future__ import annotations
-
 import select
 import socket
 import time

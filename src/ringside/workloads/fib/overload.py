@@ -1,7 +1,5 @@
 """`load=overload`: more requests than a server can answer for a while; its answers, and its recovery."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from statistics import median
 

@@ -1,7 +1,5 @@
 """The workload `fib`: its factors, metrics, loads and figures."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Tests the rules of `jobs` that only it has."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import accumulate
 

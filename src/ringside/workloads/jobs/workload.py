@@ -1,7 +1,5 @@
 """The workload `jobs`: its factors, metrics, evidence and figures."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """The rule of `restarts` that evidence cannot show: trials measure failures, not reports of them."""
 
-from __future__ import annotations
-
 from ringside.conformance.programs import RuleTests
 from ringside.conformance.subject import Subject
 

@@ -1,7 +1,5 @@
 """The rules of `ring` that only it has."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from ringside.conformance.programs import RuleTests

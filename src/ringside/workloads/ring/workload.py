@@ -1,7 +1,5 @@
 """The workload `ring`: its factors, metrics, evidence and figures."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from ringside.model.design import Input, Point

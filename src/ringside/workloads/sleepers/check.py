@@ -1,7 +1,5 @@
 """The rule of `sleepers` that only the probe's clock can show: each task wakes at its own instant."""
 
-from __future__ import annotations
-
 import time
 
 from ringside.conformance.common import in_time, side_by_side
