@@ -60,18 +60,14 @@ def scalability(blocks: Mapping[int, Mapping[int, float]]) -> Scalability | None
     The law is linear in its inverse: P/X = a + b(P − 1) + cP(P − 1) with σ = b/a and κ = c/a (N. J. Gunther,
     Guerrilla Capacity Planning, chapter 5), so it is fitted by non-negative least squares on relative errors,
     to the median over blocks at each number of cores. The intervals, from six blocks on, are the middle 95 %
-    of fits to whole blocks drawn again with replacement. Raises ValueError for a time that is not positive
-    and finite."""
+    of fits to resampled blocks. Raises ValueError for a time that is not positive and finite."""
     values = [seconds for levels in blocks.values() for seconds in levels.values()]
     if not all(math.isfinite(seconds) and seconds > 0 for seconds in values):
         raise ValueError("times must be positive and finite")
     fit = _fit(list(blocks.values()))
     if fit is None:
         return None
-    # Resamples of incomplete blocks may lack a number of cores and have no fit.
-    rng, whole = random.Random(_SEED), list(blocks.values())
-    draws = (rng.choices(whole, k=len(blocks)) for _ in range(_RESAMPLES if len(blocks) >= MIN_BLOCKS else 0))
-    resampled = [again for draw in draws if (again := _fit(draw)) is not None]
+    resampled = _resampled_fits(list(blocks.values())) if len(blocks) >= MIN_BLOCKS else []
 
     def interval(estimate: float, resamples: Sequence[float]) -> Interval:
         if not resamples:
@@ -87,6 +83,14 @@ def scalability(blocks: Mapping[int, Mapping[int, float]]) -> Scalability | None
         best=interval(fit.best_cores, [again.best_cores for again in resampled]),
         levels=tuple(sorted({cores for levels in blocks.values() for cores in levels})),
     )
+
+
+def _resampled_fits(blocks: Sequence[Mapping[int, float]]) -> list[Fit]:
+    """The fits to whole blocks drawn again with replacement; resamples of incomplete blocks may lack a number
+    of cores and have no fit."""
+    rng = random.Random(_SEED)
+    draws = (rng.choices(blocks, k=len(blocks)) for _ in range(_RESAMPLES))
+    return [fit for draw in draws if (fit := _fit(draw)) is not None]
 
 
 def _fit(blocks: Sequence[Mapping[int, float]]) -> Fit | None:
