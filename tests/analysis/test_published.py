@@ -1,7 +1,6 @@
 """What a source reported beside what a run measured."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from ringside.analysis.published import ThenAndNow, ThenAndNowRow, then_and_now
 from ringside.analysis.run import RunAnalysis
@@ -124,13 +123,9 @@ def test_a_factor_that_the_source_does_not_know_must_be_at_its_default_if_it_var
     assert [(row.point, row.then) for row in table.figures] == [(several[0], 4.0), (several[1], 5.0)]
 
 
-def of_run(store: Store, file: str, **changes: Any) -> RunAnalysis:
-    run = make_run(store, experiment(file, **changes))
-    return RunAnalysis(run, store.trials(run))
-
-
 def test_the_ring_of_2007(store: Store) -> None:
-    (table,) = of_run(store, "ring-showdown", blocks=6).then_and_now
+    run = make_run(store, experiment("ring-showdown", blocks=6))
+    (table,) = RunAnalysis(run, store.trials(run)).then_and_now
     assert table.source.name == "2007-ring-showdown"
     assert len(table.figures) == 9 * 5
     largest = [row for row in table.ratios if row.point["nodes"] == row.point["messages"] == 10000]

@@ -35,18 +35,14 @@ def test_the_help_begins_with_three_examples_and_the_sentence_of_the_table(name:
         command.make_context(name, words)
 
 
-def in_python(code: str) -> str:
-    """What a fresh interpreter prints, in which `cli`, `COMMANDS` and `sys` are known."""
-    code = f"import sys\nfrom ringside.cli.main import COMMANDS, cli\n{code}"
-    return captured([sys.executable, "-c", code], check=True).stdout
-
-
 def test_help_imports_nothing_heavy() -> None:
-    shown = in_python(
+    code = (
+        "import sys\nfrom ringside.cli.main import COMMANDS, cli\n"
         "for words in (['--help'], *([name, '--help'] for name in COMMANDS)):\n"
         "    cli.main(words, 'ringside', standalone_mode=False)\n"
         f"    print('loaded:', *words, *(name for name in {HEAVY!r} if name in sys.modules))"
     )
+    shown = captured([sys.executable, "-c", code], check=True).stdout
     assert shown.count("Usage: ringside") == len(COMMANDS) + 1
     lines = [line for line in shown.splitlines() if line.startswith("loaded: ")]
     assert lines == ["loaded: --help", *(f"loaded: {name} --help" for name in COMMANDS)]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ringside.conformance.servers import Server, running
-from ringside.conformance.subject import Subject, alive_in_session
+from ringside.conformance.subject import alive_in_session
 from ringside.workloads.batch.workload import BATCH
 from ringside.workloads.fanout.check import Upstream, reads
 from tests.support.processes import is_over
@@ -88,18 +88,15 @@ MUCH: dict[str, Sequence[str]] = {
 )
 def test_the_death_of_a_worker_ends_a_program_with_one_line(workload: str, name: str, tmp_path: Path) -> None:
     program = subject(name, workload, tmp_path)
-    with program.started(*MUCH[workload], *input_of(program, workload)) as process:
+    words = list(MUCH[workload])
+    if workload == "batch":
+        words.append(f"input={program.inputs.get(BATCH.input(point(workload, cases=30_000))).path}")
+    with program.started(*words) as process:
         kill_a_worker(process)
         _, errors = process.communicate(timeout=END_S)
         assert process.returncode == 1, errors
         assert len(errors.decode().strip().splitlines()) == 1, errors
         assert not alive_in_session(process.pid)
-
-
-def input_of(program: Subject, workload: str) -> list[str]:
-    if workload != "batch":
-        return []
-    return [f"input={program.inputs.get(BATCH.input(point(workload, cases=30_000))).path}"]
 
 
 @pytest.mark.soak

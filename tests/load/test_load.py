@@ -286,11 +286,6 @@ def test_ctrl_c_ends_a_comparison_with_the_blocks_that_are_done(http: str) -> No
 NOWHERE = "http://127.0.0.1:1/"
 
 
-def in_bash(script: str) -> subprocess.CompletedProcess[str]:
-    """A script of bash, in which `$LOAD` is `ringside load`."""
-    return captured(["bash", "-c", script], env={**os.environ, "LOAD": " ".join(LOAD)})
-
-
 def test_a_target_where_nobody_listens_ends_the_load_at_once(workplace: Path) -> None:
     # With this duration the test would not end.
     done = in_process("load", NOWHERE, "--duration", "5h", status=1)
@@ -333,7 +328,7 @@ def test_waiting_for_a_server(workplace: Path) -> None:
 def test_a_lost_reader_changes_no_status_or_file(http: str, redirected: str, path: str, status: int) -> None:
     arguments = "--requests 20 --connections 2 --timeout 60s"
     script = f"$LOAD {http}{path} {arguments} --hdr out.hgrm {redirected} | true; exit ${{PIPESTATUS[0]}}"
-    done = in_bash(script)
+    done = captured(["bash", "-c", script], env={**os.environ, "LOAD": " ".join(LOAD)})
     assert done.returncode == status, done
     assert "Traceback" not in done.stderr
     assert "Exception ignored" not in done.stderr

@@ -62,12 +62,6 @@ def test_a_broken_condition_stops_the_build_and_names_its_sentence() -> None:
     ]
 
 
-def kept_posts() -> dict[str, posts.Post]:
-    now, before = results.read_records(), results.read_records(results.OLDER)
-    runs = (now["posts"].suite.runs, before["posts"].suite.runs, now["posts-fib"].suite.runs)
-    return posts.posts_of(results.published(), *runs)
-
-
 @pytest.mark.parametrize("turned", ["ratios", "answers"])
 def test_ratios_and_answers_in_the_page_have_conditions(turned: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With all of them turned, each sentence that has one is named."""
@@ -79,7 +73,9 @@ def test_ratios_and_answers_in_the_page_have_conditions(turned: str, monkeypatch
     else:
         monkeypatch.setattr(posts.Post, "says", lambda *words: False)
         expected = posts.TEMPLATE.read_text(encoding="utf-8").count("requires(post.says(")
-    of = kept_posts()
+    now, before = results.read_records(), results.read_records(results.OLDER)
+    runs = (now["posts"].suite.runs, before["posts"].suite.runs, now["posts-fib"].suite.runs)
+    of = posts.posts_of(results.published(), *runs)
     titles = dict.fromkeys(of, "A picture")
     with pytest.raises(SystemExit) as error:
         posts.document(of, "Made by a test.", titles)

@@ -19,7 +19,7 @@ from ringside.model.results import Interval, Outcome, Run, Trial
 from ringside.probe.protocol import TrialOutcome
 from ringside.stats.interval import median_interval
 from ringside.store.plans import PlannedContender, RunPlan
-from ringside.workloads.base import Measurement
+from ringside.workloads.base import Measurement, Slope
 
 HOP = Metric("hop_ns", "ns", "Per hop", "time of one delivery", phrase="time per hop")
 CPU = Metric("cpu_s", "s", "CPU", "CPU seconds of the process tree", phrase="CPU time")
@@ -63,6 +63,15 @@ class Compared(Exact):
 
 class OneFamily(Compared):
     one_family = True
+
+
+class Secondary(Exact):
+    compared = (HOP.name, CPU.name)
+    secondary = (MEMORY.name, RATE.name)
+
+
+class Sloped(Exact):
+    slopes = (Slope("per_node", "B", "Memory per node", "growth over nodes", "nodes", MEMORY.name),)
 
 
 class Repeated(Exact):

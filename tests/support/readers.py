@@ -123,12 +123,8 @@ def changed_bytes(dice: random.Random, data: bytes) -> bytes:
     return bytes(changed)
 
 
-def toml_text(table: Mapping[str, Any]) -> str:
-    """A table as TOML, each key on a line of its own, as far as TOML has its values."""
-    return "".join(f"{json.dumps(key)} = {_toml(value)}\n" for key, value in table.items())
-
-
 def _toml(value: Any) -> str:
+    """A value as TOML, as far as TOML has it."""
     match value:
         case dict():
             return "{" + ", ".join(f"{json.dumps(key)} = {_toml(each)}" for key, each in value.items()) + "}"
@@ -163,7 +159,8 @@ def _text_or_table(dice: random.Random, sources: Mapping[str, str]) -> bytes:
     # Dates and times of TOML are none of JSON.
     table = json.loads(json.dumps(tomllib.loads(source), default=str))
     changed = changed_value(dice, table)
-    text = toml_text(changed if isinstance(changed, dict) else {"title": changed})
+    items = changed.items() if isinstance(changed, dict) else [("title", changed)]
+    text = "".join(f"{json.dumps(key)} = {_toml(value)}\n" for key, value in items)
     return f"{path}\0{text}".encode(errors="surrogatepass")
 
 

@@ -17,14 +17,9 @@ from tests.support.points import point
 ANSWERS = b"Case #1: 5\nCase #2: -7\n"
 
 
-def input_in(folder: Path) -> Input:
-    answers = folder / "answers"
-    answers.write_bytes(ANSWERS)
-    return Input(folder / "input", 100, hashlib.sha256(ANSWERS).hexdigest(), answers)
-
-
 def test_the_output_must_be_the_answers_once_for_each_repeat(tmp_path: Path) -> None:
-    input = input_in(tmp_path)
+    (tmp_path / "answers").write_bytes(ANSWERS)
+    input = Input(tmp_path / "input", 100, hashlib.sha256(ANSWERS).hexdigest(), tmp_path / "answers")
     for repeats in (1, 3):
         evidence = BATCH.evidence(point(BATCH, cases=2, repeats=repeats), 1, input)
         assert evidence.result == {"cases": str(2 * repeats)}

@@ -380,7 +380,8 @@ def test_a_port_that_another_program_takes_over(tmp_path: Path, place: str, wait
     script = SWAPS.format(port=port, note=str(note), wait=wait, answer=answer)
     trial = Thread(target=lambda: ended.append(served(script)))
     trial.start()
-    while trial.is_alive() and not is_listening(port):
+    listens = f"0100007F:{port:04X} 00000000:0000 0A"
+    while trial.is_alive() and listens not in Path("/proc/net/tcp").read_text():
         time.sleep(0.001)
     while trial.is_alive():
         try:
@@ -396,11 +397,6 @@ def test_a_port_that_another_program_takes_over(tmp_path: Path, place: str, wait
     assert final.detail.startswith(f"::ready names port {port}, which ")
     # On a busy host the first look may come after it had gone.
     assert place == "begin" or final.detail.endswith("at the end of step only")
-
-
-def is_listening(port: int) -> bool:
-    table = Path("/proc/net/tcp").read_text()
-    return f"0100007F:{port:04X} 00000000:0000 0A" in table
 
 
 def test_no_privileges_can_be_gained() -> None:

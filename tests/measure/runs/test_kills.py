@@ -37,16 +37,6 @@ def trials(store: Path) -> list[tuple[object, ...]]:
         return connection.execute(query).fetchall()
 
 
-def is_alive(cgroup: Path) -> bool:
-    """Whether the probe that a cgroup is named for lives."""
-    return Path("/proc", cgroup.name.split("-")[1]).exists()
-
-
-def stale_cgroups() -> set[Path]:
-    """Cgroups of probes that do not live any more."""
-    return {path for path in probe_cgroups() if not is_alive(path)}
-
-
 def stored(store: Path) -> int:
     """How many trials a store has, while a run writes to it."""
     with suppress(sqlite3.Error), closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as connection:
@@ -160,9 +150,9 @@ def test_killed_two_hundred_times(runs: Path, whom: str) -> None:
     print(f"\nSIGKILL of {whom}: {dict(moments)}")
     assert sum(moments.values()) == 67
     assert moments["in the run"] > 40
-    # The next probe removed what the killed ones had left.
+    # The next probe removed what the killed ones had left; a cgroup is named for its probe.
     ringside("run", "mine", "--blocks", "1", "--until", "end")
-    assert not stale_cgroups()
+    assert all(Path("/proc", cgroup.name.split("-")[1]).exists() for cgroup in probe_cgroups())
 
 
 def interrupted(command: Sequence[str], is_time: Callable[[], bool]) -> tuple[float, str]:

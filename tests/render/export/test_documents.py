@@ -13,20 +13,15 @@ from ringside.model.design import Point
 from ringside.model.results import Outcome
 from ringside.probe.protocol import TrialOutcome
 from ringside.render.export import documents, formats
-from ringside.workloads.base import Slope
 from ringside.workloads.command import COMMAND
 from tests.support import golden
-from tests.support.analyses import MEMORY, Exact, Values, analysis, point, scaled
+from tests.support.analyses import Sloped, Values, analysis, point, scaled
 from tests.support.executions import HERE, commands, compared, execution, targets
 from tests.support.loads import HTTP, OPEN, STREAM, histogram, http_plan, load_plan, load_result
 from tests.support.stores import CONTENDERS
 
 WARNING = {"code": "a", "text": "text", "remedy": "remedy"}
 P, Q = point(nodes=10), point(nodes=20)
-
-
-class Sloped(Exact):
-    slopes = (Slope("per_node", "B", "Memory per node", "growth over nodes", "nodes", MEMORY.name),)
 
 
 def run(hops: Values, **changes: Any) -> RunAnalysis:

@@ -3,7 +3,6 @@
 import csv as reader
 import importlib.util
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -96,13 +95,8 @@ SECOND = {"ns": 1e9, "s": 1.0}
 PLAIN = 2048.0
 
 
-def all_metrics() -> Iterator[tuple[str, Metric]]:
-    measurements: list[Measurement] = [*WORKLOADS.values(), *map(measurement, ("command", "target"))]
-    for each in measurements:
-        yield from ((each.name, metric) for metric in each.metrics)
-
-
-METRICS = {f"{name} {metric.name}": metric for name, metric in all_metrics()}
+MEASUREMENTS: list[Measurement] = [*WORKLOADS.values(), *map(measurement, ("command", "target"))]
+METRICS = {f"{each.name} {metric.name}": metric for each in MEASUREMENTS for metric in each.metrics}
 
 
 def exported(metric: Metric, form: str) -> str:

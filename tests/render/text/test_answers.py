@@ -146,13 +146,9 @@ def of_two(erlang: Values, go: Values, **options: Any) -> RunAnalysis:
 
 
 def all_failed() -> RunAnalysis:
-    names = ("erlang", "go")
-    trials = [
-        Trial(block, 0, Cell(name, P), Outcome.CRASHED, "exit status 3")
-        for block in range(1, 8)
-        for name in names
-    ]
-    return analyse(planned(names, [P]), trials, Exact())
+    cells = [(block, Cell(name, P)) for block in range(1, 8) for name in ("erlang", "go")]
+    trials = [Trial(block, 0, cell, Outcome.CRASHED, "exit status 3") for block, cell in cells]
+    return analyse(planned(("erlang", "go"), [P]), trials, Exact())
 
 
 def with_floor(hop: float, points: int = 1) -> RunAnalysis:
@@ -225,17 +221,13 @@ def test_the_answer_never_contradicts_its_table(times: Sequence[float], noise: f
             assert contradictions(made) == []
 
 
-def made() -> str:
+def test_answers_read_as_they_did() -> None:
     lines = []
     for name in RUNS:
         of = made_up(name)
         lines += [f"# {name}", *(f"  {each.text} ({each.kind})" for each in answers(of))]
         lines.append(f"  in short: {short_answer(of)}")
-    return "\n".join(lines) + "\n"
-
-
-def test_answers_read_as_they_did() -> None:
-    golden.check("answers_of_made_up_runs.txt", made())
+    golden.check("answers_of_made_up_runs.txt", "\n".join(lines) + "\n")
 
 
 @pytest.mark.parametrize("name", RUNS)

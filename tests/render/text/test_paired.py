@@ -93,12 +93,8 @@ PAIRS = commands(
 SHOWN = {"three commands": THREE, "a command alone": ALONE, "servers": targets(), "a scan": SCAN}
 
 
-def made() -> str:
-    return "".join(f"# {name}\n{printed(run)}" for name, run in SHOWN.items())
-
-
 def test_comparisons_read_as_they_did() -> None:
-    golden.check("comparisons.txt", made())
+    golden.check("comparisons.txt", "".join(f"# {name}\n{printed(run)}" for name, run in SHOWN.items()))
 
 
 def test_bars_are_as_long_as_their_counts() -> None:

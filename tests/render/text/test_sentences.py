@@ -4,7 +4,6 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any, get_args
 
-from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Metric, Unit
 from ringside.model.results import Comparison, Interval, LookVerdict, Obstacle, Verdict
 from ringside.render.text.answers import comparison_sentence, pair_sentence
@@ -43,12 +42,6 @@ def comparisons() -> Iterator[tuple[Comparison, Metric]]:
     yield comparison(Verdict.INCONCLUSIVE, ratio=RATIOS[4][1], blocks_needed=1234), HOP
 
 
-def at_one_point() -> Iterator[RunAnalysis]:
-    """Ratios of 0, of no block together, and of one half; `idle` has no figure."""
-    for erlang, go in ((scaled(100), [0.0] * 7), ([100.0, None], [None, 50.0]), (scaled(100), scaled(50))):
-        yield analysis({("erlang", P): {"hop_ns": erlang}, ("go", P): {"hop_ns": go}, ("idle", P): {}})
-
-
 def words() -> Iterator[str]:
     """`faster` means better; where more is better, that is the larger one."""
     for unit in get_args(Unit):
@@ -58,19 +51,18 @@ def words() -> Iterator[str]:
             yield f"{unit or 'plain'}, {'less' if is_cost else 'more'} is better: {verdicts}"
 
 
-def made() -> str:
+def test_sentences_read_as_they_did() -> None:
     made = ["# Comparisons"]
     sentences = [comparison_sentence(*each, 0.05) for each in comparisons()]
     made += [f"{each.text} ({each.kind})" for each in sentences]
     made.append("# At one point")
-    for run in at_one_point():
+    # Ratios of 0, of no block together, and of one half; `idle` has no figure.
+    for erlang, go in ((scaled(100), [0.0] * 7), ([100.0, None], [None, 50.0]), (scaled(100), scaled(50))):
+        run = analysis({("erlang", P): {"hop_ns": erlang}, ("go", P): {"hop_ns": go}, ("idle", P): {}})
         pair = pair_sentence(run, HOP, "go", "erlang", P)
         made.append(f"{pair.text} ({pair.kind})")
     made.append("# Between two runs")
     made += [diff_answer(both).text for both in COMPARED]
     made += [*contender_changes(CHANGED), *contender_changes(COMPARED[0])]
-    return "\n".join([*made, "# Verdicts in the words of a metric", *words()]) + "\n"
-
-
-def test_sentences_read_as_they_did() -> None:
-    golden.check("sentences.txt", made())
+    made += ["# Verdicts in the words of a metric", *words()]
+    golden.check("sentences.txt", "\n".join(made) + "\n")

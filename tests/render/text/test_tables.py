@@ -25,7 +25,7 @@ from ringside.render.text.tables import (
 )
 from ringside.stats.series import SeriesKind
 from ringside.store.plans import PlannedContender
-from ringside.workloads.base import ScalingLaw, Slope
+from ringside.workloads.base import ScalingLaw
 from tests.render.text.test_changes import COMPARED, HISTORIES
 from tests.render.text.test_paired import PAIRS, SCAN, THREE
 from tests.support import golden
@@ -36,6 +36,8 @@ from tests.support.analyses import (
     MEMORY,
     NOISE,
     Exact,
+    Secondary,
+    Sloped,
     Values,
     analysis,
     medians,
@@ -49,15 +51,6 @@ P, Q = point(nodes=10), point(nodes=20)
 MIB = 1 << 20
 GAINS = {"half": 0.5, "none": 0.0}
 NOW = Interval(25.0, 20.0, 30.0, 7)
-
-
-class Secondary(Exact):
-    compared = (HOP.name, CPU.name)
-    secondary = (MEMORY.name, "rate")
-
-
-class Sloped(Exact):
-    slopes = (Slope("per_node", "B", "Memory per node", "growth over nodes", "nodes", MEMORY.name),)
 
 
 class Parts(Exact):
@@ -291,17 +284,13 @@ def lines(table: TableData) -> Iterable[str]:
     yield from (f"  note: {note}" for note in table.notes)
 
 
-def text() -> str:
+def test_tables_read_as_they_did() -> None:
     made = []
     for name, of in TABLES.items():
         made.append(f"# {name}")
         for table in of():
             made += [*lines(table), ""] if table else ["  none", ""]
-    return "\n".join(made) + "\n"
-
-
-def test_tables_read_as_they_did() -> None:
-    golden.check("tables.txt", text())
+    golden.check("tables.txt", "\n".join(made) + "\n")
 
 
 def test_a_run_that_was_interrupted_has_no_verdicts() -> None:

@@ -13,14 +13,9 @@ from ringside.render.text.answers import answer_text
 from ringside.render.text.cells import TableCell, TableData, plain_table
 from ringside.render.text.terminal import band_counts, band_edges, band_label, bar, shade
 from ringside.render.text.words import heading, machine
-from tests.support.analyses import CPU, HOP, HOSTILE, MEMORY, Exact, analysis, point, scaled
+from tests.support.analyses import HOSTILE, Secondary, analysis, point, scaled
 
 MANY = [point(nodes=number) for number in range(1, 6)]
-
-
-class Secondary(Exact):
-    compared = (HOP.name, CPU.name)
-    secondary = (MEMORY.name,)
 
 
 def run_at(points: int) -> RunAnalysis:
@@ -37,11 +32,6 @@ def printed(run: RunAnalysis, width: int, *, everything: bool = False) -> str:
     console = Console(file=out, width=width, highlight=False, markup=False)
     (terminal.show_all if everything else terminal.show)(run, console)
     return out.getvalue()
-
-
-def answer_of(run: RunAnalysis) -> str:
-    """The beginning of its answer, which is in one line on any screen."""
-    return answer_text(run)[:20]
 
 
 @pytest.mark.parametrize("points", [1, 4, 5])
@@ -86,7 +76,8 @@ def test_small_bars_show_the_headline_of_each() -> None:
     out = io.TextIOWrapper(io.BytesIO(), encoding="ascii", errors="replace")
     terminal.show(run_at(1), Console(file=out, width=200))
     out.seek(0)
-    assert "?" * 3 not in out.read().split(answer_of(run_at(1)))[1]
+    # The beginning of the answer is in one line on any screen.
+    assert "?" * 3 not in out.read().split(answer_text(run_at(1))[:20])[1]
 
 
 def test_columns_that_do_not_fit_follow_in_a_table_of_their_own() -> None:
