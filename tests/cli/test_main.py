@@ -137,9 +137,9 @@ def test_where_nothing_was_measured_nothing_is_shown(workplace: Path) -> None:
         encoding="utf-8",
     )
     (workplace / "probe").chmod(0o755)
-    for form in ("", "--json"):
-        done = from_bash(f"RINGSIDE_PROBE=$PWD/probe vs true {form}")
-        assert (done.returncode, done.stdout) == (2, "")
+    for form in ((), ("--json",)):
+        done = in_process("vs", "-r1", "-w0", "true", *form, status=2, RINGSIDE_PROBE=f"{workplace}/probe")
+        assert not done.stdout
         assert done.stderr.endswith(": out of paint\n")
 
 

@@ -8,6 +8,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+import pytest
+
 from ringside.measure.runs.trials import free_port, with_ready_line
 
 # Listens on the port of its first argument, and prints its process and its arguments then.
@@ -44,7 +46,12 @@ def test_the_command_is_that_of_the_server_behind_a_shell() -> None:
     assert with_ready_line(["x"], 43981)[3:] == ("ABCD", "43981", "x")
 
 
-def listening(port: int, host: str, family: socket.AddressFamily) -> None:
+@pytest.mark.parametrize(("host", "family"), [("127.0.0.1", socket.AF_INET), ("::", socket.AF_INET6)])
+def test_a_server_is_announced_once_it_listens(host: str, family: socket.AddressFamily) -> None:
+    """Also on all addresses."""
+    if host == "::" and not socket.has_dualstack_ipv6():
+        pytest.skip("this machine has no IPv6")
+    port = free_port()
     arguments = [str(port), host, str(int(family)), "a b", "$c"]
     with started(with_ready_line([sys.executable, "-c", SERVER, *arguments], port)) as process:
         assert process.stdout
@@ -52,15 +59,6 @@ def listening(port: int, host: str, family: socket.AddressFamily) -> None:
         lines = {process.stdout.readline(), process.stdout.readline()}
         # The server has taken the place of the shell, and has its words as they were.
         assert lines == {f"::ready port={port}\n", f"{process.pid} a b $c\n"}
-
-
-def test_a_server_is_announced_once_it_listens() -> None:
-    listening(free_port(), "127.0.0.1", socket.AF_INET)
-
-
-def test_a_server_may_listen_on_all_addresses() -> None:
-    if socket.has_dualstack_ipv6():
-        listening(free_port(), "::", socket.AF_INET6)
 
 
 def test_a_server_that_never_listens_is_not_announced() -> None:

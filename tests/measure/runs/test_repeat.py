@@ -18,7 +18,6 @@ from ringside.model.catalogue import Unavailable
 from ringside.model.design import Cell
 from ringside.model.results import Outcome, Run, Trial
 from ringside.probe.protocol import Limits, TrialRequest
-from tests.support.fake_contenders import add_build
 from tests.support.fake_runs import FakeExecutor, Quiet, Started, argument, conduct
 
 
@@ -85,22 +84,6 @@ def test_the_request_is_that_of_the_trial(started: Started) -> None:
     assert (trial.block, trial.position, trial.cell) == (first.block, first.position, first.cell)
     assert trial.outcome is Outcome.CRASHED
     assert executor.requests[count:] == [request]
-
-
-def test_a_contender_that_is_another_by_now(started: Started, workplace: Path) -> None:
-    _, _, run = started(FakeExecutor())
-    (workplace / "contenders" / "one" / "fake.py").write_text("# mended\n", encoding="utf-8")
-    repeated = again(run, [], "one")
-    assert isinstance(repeated, Repetition)
-    assert repeated.has_changed
-
-
-def test_a_contender_that_cannot_be_prepared(started: Started, workplace: Path) -> None:
-    _, _, run = started(FakeExecutor())
-    add_build(workplace / "contenders" / "one", "false")
-    unavailable = again(run, [], "one")
-    assert isinstance(unavailable, Unavailable)
-    assert unavailable.reason == "cannot be built: `false` ended with 1"
 
 
 def test_what_a_run_does_not_have(started: Started) -> None:
