@@ -27,8 +27,3 @@ def test_wrong_use_gets_one_line(complaint: Callable[..., str], workplace: Path,
     words, _, message = mistake.partition(" :: ")
     arguments = [word.replace("$a\\nb", "a\nb") for word in shlex.split(words)]
     assert message in complaint("load", *arguments)
-
-
-def test_other_wrong_use(complaint: Callable[..., str]) -> None:
-    assert "Missing argument 'TARGET…'" in complaint("load")
-    assert "unix: no path of a socket" in complaint("load", "http://h/", "--unix", "x" * 200)
