@@ -29,7 +29,7 @@ from ringside.render.plots.charts import figures, missing
 from ringside.render.site.folder import Folder
 from ringside.render.text import words
 from ringside.render.text.answers import answers, short_answer
-from ringside.render.text.contenders import claim_table, contender_table
+from ringside.render.text.contenders import claim_table
 from ringside.render.text.markdown import rendered
 from ringside.render.text.words import where
 from ringside.text import minute, one_line
@@ -240,8 +240,7 @@ def write_post(path: Path, analyses: Sequence[RunAnalysis]) -> list[str]:
         claims=claim_table(tested),
         parts=parts,
         most_charts=_CHARTS_OF_SEVERAL,
-        contenders=contender_table(*analyses),
-        machines=dict.fromkeys(words.machine(analysis.run.host) for analysis in analyses),
+        analyses=analyses,
         commands=commands(analyses),
     )
     return folder.write({**files, "post.md": text.encode()})

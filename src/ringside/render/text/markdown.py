@@ -48,14 +48,13 @@ def rendered(template: Path, **values: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    markdown.filters |= {"text": escape, "table": table_markdown, "warning": warning}
+    markdown.filters |= {"machine": machine, "table": table_markdown, "text": escape, "warning": warning}
     markdown.globals |= {
         "answer_text": answer_text,
         "contender_table": contender_table,
         "diagnostics": diagnostics,
         "families": families,
         "heading": heading,
-        "machine": machine,
         "overview_table": overview_table,
         "session_table": changes.session_table,
         "tables": tables,
