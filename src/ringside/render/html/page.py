@@ -31,7 +31,7 @@ from ringside.text import capitalised
 
 def render(suite: SuiteAnalysis, source_texts: Mapping[str, str], *, home: str = "") -> str:
     """The whole page. `source_texts`: by hash, as in plans; `home`: the address of the list it is one of."""
-    draws, specs = missing() is None, list[Json]()
+    specs: list[Json] = []
     analyses = suite.runs
     # The command line's documents, with the figures of each block besides.
     documents = list(map(document, analyses))
@@ -45,7 +45,7 @@ def render(suite: SuiteAnalysis, source_texts: Mapping[str, str], *, home: str =
             "analysis": analysis,
             # The picture of a question is that of its run.
             "is_asked": id(analysis) in asked,
-            "details": details(analysis, specs, several=len(analyses) > 1, draws=draws),
+            "details": details(analysis, specs, several=len(analyses) > 1),
         }
         for number, analysis in enumerate(analyses, 1)
     ]
@@ -85,9 +85,7 @@ def _library() -> tuple[Markup, str]:
     return library, packed(str(library))
 
 
-def details(
-    analysis: RunAnalysis, specs: list[Json], *, several: bool = False, draws: bool = True
-) -> list[dict[str, Any]]:
+def details(analysis: RunAnalysis, specs: list[Json], *, several: bool = False) -> list[dict[str, Any]]:
     """The plots and tables of each point, then those of several points together. The specifications of the
     plots are put behind `specs`."""
     by_point: dict[Point | None, dict[str, Any]] = {}
@@ -98,7 +96,7 @@ def details(
     heading = "All points" if len(by_point) > 1 else "Other plots and tables"
     others = tables(analysis, is_part=True, by_point=False)
     by_point[None] = {"title": heading, "charts": [], "tables": others, "is_point": False}
-    for chart, with_stems in charts_with_stems(analysis, several=several) if draws else ():
+    for chart, with_stems in () if missing() else charts_with_stems(analysis, several=several):
         for where, group in itertools.groupby(with_stems, key=lambda each: each[0].point):
             panels = [{"panel": panel, "file": stem} for panel, stem in group]
             by_point[where]["charts"].append({"chart": chart, "panels": panels})
@@ -215,14 +213,12 @@ def _contender(name: str, analyses: Sequence[RunAnalysis], texts: Mapping[str, s
     }
 
 
-def _machines(analyses: Sequence[RunAnalysis]) -> list[dict[str, Any]]:
-    """The facts of each machine once: runs stand together that agree in all that lasts longer than a run."""
-    together: dict[str, dict[str, Any]] = {}
+def _machines(analyses: Sequence[RunAnalysis]) -> dict[tuple[tuple[str, str], ...], list[str]]:
+    """The facts of each machine, with the runs that agree in all that lasts longer than a run."""
+    together: dict[tuple[tuple[str, str], ...], list[str]] = {}
     for analysis in analyses:
-        rows = _lasting_facts(analysis.run.host)
-        entry = together.setdefault(json.dumps(rows), {"rows": rows, "runs": []})
-        entry["runs"].append(analysis.run.id)
-    return list(together.values())
+        together.setdefault(tuple(_lasting_facts(analysis.run.host)), []).append(analysis.run.id)
+    return together
 
 
 def _moments(analyses: Sequence[RunAnalysis]) -> TableData:
