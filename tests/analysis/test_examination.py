@@ -34,10 +34,7 @@ def test_values_are_by_metric_cell_and_block() -> None:
     )
     observations.add(ok(1, "b", THERE, hop_ns=5.0))
     a, b = Cell("a", HERE), Cell("b", THERE)
-    assert observations.values == {
-        a: {"hop_ns": {2: 3.0, 1: 4.0}, "rate": {2: 7.0}},
-        b: {"hop_ns": {1: 5.0}},
-    }
+    assert observations.values == {a: {"hop_ns": {2: 3.0, 1: 4.0}, "rate": {2: 7.0}}, b: {"hop_ns": {1: 5.0}}}
     assert observations.attempted == {a: {1, 2}, b: {1}}
     assert observations.unsteady == {}
 

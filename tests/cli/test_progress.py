@@ -55,11 +55,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     ("rule", "limits", "left"),
     [
         (StoppingRule(7), "7 blocks at most", "block 2 of 7, about 1 min 12 s left"),
-        (
-            StoppingRule(7, decided=True, time_s=60),
-            "7 blocks at most",
-            "block 2, about 1 min 12 s left",
-        ),
+        (StoppingRule(7, decided=True, time_s=60), "7 blocks at most", "block 2, about 1 min 12 s left"),
         (StoppingRule(40, decided=True), "40 blocks at most", "block 2"),
         (
             StoppingRule(40, decided=True, time_s=90),

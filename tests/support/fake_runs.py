@@ -84,11 +84,7 @@ def campaign(
 
 
 def conduct(
-    run: Run,
-    prepared: Prepared,
-    store: Store,
-    executor: Executor,
-    observer: Quiet | None = None,
+    run: Run, prepared: Prepared, store: Store, executor: Executor, observer: Quiet | None = None
 ) -> bool:
     """Carry out what is left of a run, on this process's CPUs."""
     of = campaign(Path(str(store.where)).parent, executor, observer=observer)

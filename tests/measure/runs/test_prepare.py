@@ -27,15 +27,7 @@ from ringside.probe.protocol import TrialMessage, TrialRequest
 from ringside.store import Store
 from ringside.store.plans import PlannedContender, Selection, read_plan
 from tests.support.cases import cases
-from tests.support.fake_contenders import (
-    PYTHON,
-    Add,
-    add_build,
-    append,
-    change_workload,
-    edit,
-    manifest_of,
-)
+from tests.support.fake_contenders import PYTHON, Add, add_build, append, change_workload, edit, manifest_of
 from tests.support.fake_runs import (
     FakeExecutor,
     Quiet,
@@ -89,7 +81,7 @@ class Recording(Quiet):
 
 
 @pytest.fixture
-def prepare(workplace: Path) -> Callable[..., Prepared]:
+def prepare(workplace: Path, pair: None) -> Callable[..., Prepared]:
     def make(name: str, observer: Quiet | None = None, **changes: Any) -> Prepared:
         experiment = dataclasses.replace(Catalogue().experiment(name), **changes)
         return prepared_of(experiment, workplace, FakeExecutor(), observer)
@@ -111,7 +103,6 @@ NO_RUNTIME = (f'executable = ["{PYTHON}"]', 'executable = ["nope-x"]')
 BUILD = '\n[[build]]\ncommand = ["cp", "fake.py", "{build}"]\n'
 
 
-@pytest.mark.usefixtures("pair")
 def test_an_observer_sees_what_is_prepared(prepare: Prepare, workplace: Path) -> None:
     append(manifest_of(workplace, "two"), BUILD)
     observer = Recording()
@@ -125,8 +116,7 @@ def test_an_observer_sees_what_is_prepared(prepare: Prepare, workplace: Path) ->
     assert prepared.unavailable() == {}
 
 
-def test_inputs_precede_trials(add_fake: Add, add_experiment: Add, prepare: Prepare, workplace: Path) -> None:
-    add_fake("one", "one")
+def test_inputs_precede_trials(add_experiment: Add, prepare: Prepare, workplace: Path) -> None:
     change_workload(manifest_of(workplace, "one"), "batch")
     add_experiment("solo", "one", workload="batch", factors="cases = [3, 4]\nsize = 2\n")
     observer = Recording()
@@ -146,7 +136,6 @@ def test_inputs_precede_trials(add_fake: Add, add_experiment: Add, prepare: Prep
 
 
 @pytest.mark.parametrize(("changes", "reason"), cases(__file__, "what_an_experiment_names_is_checked"))
-@pytest.mark.usefixtures("pair")
 def test_what_an_experiment_names_is_checked(
     prepare: Prepare, workplace: Path, changes: dict[str, Any], reason: str
 ) -> None:
@@ -155,7 +144,6 @@ def test_what_an_experiment_names_is_checked(
     assert not (workplace / "b").exists()
 
 
-@pytest.mark.usefixtures("pair")
 def test_a_sandbox_must_be_there(prepare: Prepare, workplace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ringside.measure.runs.sandbox.shutil.which", lambda program: None)
     prepared, needs = prepare("pair"), "^--sandbox needs bubblewrap: apt-get install bubblewrap$"
@@ -167,7 +155,6 @@ def test_a_sandbox_must_be_there(prepare: Prepare, workplace: Path, monkeypatch:
         build(again, prepared.points, {}, Toolchain(workplace), Inputs(workplace), Listener())
 
 
-@pytest.mark.usefixtures("pair")
 def test_programs_in_a_sandbox(prepare: Prepare, workplace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ringside.measure.runs.sandbox.shutil.which", lambda program: f"/bin/{program}")
     prepared = prepare("pair", sandbox=True)
@@ -185,7 +172,6 @@ def test_programs_in_a_sandbox(prepare: Prepare, workplace: Path, monkeypatch: p
 
 
 @pytest.mark.parametrize(("seed", "block", "seed_of_block"), [(7, 3, 10), (2**32 - 1, 1, 0), (2**62, 2, 2)])
-@pytest.mark.usefixtures("pair")
 def test_contenders_seeds_fit_contracts(prepare: Prepare, seed: int, block: int, seed_of_block: int) -> None:
     prepared = prepare("pair")
     maker = ContenderTrials(seed, prepared, FakeExecutor())
@@ -199,7 +185,6 @@ def test_contenders_seeds_fit_contracts(prepare: Prepare, seed: int, block: int,
 # --- manifests that are broken ---
 
 
-@pytest.mark.usefixtures("pair")
 def test_a_broken_manifest_is_a_row_with_its_reason(prepare: Prepare, workplace: Path) -> None:
     manifest_of(workplace, "two").write_text("title = 3\n", encoding="utf-8")
     observer = Recording()
@@ -216,7 +201,6 @@ def test_a_broken_manifest_is_a_row_with_its_reason(prepare: Prepare, workplace:
     assert kept == PlannedContender(title="two", unavailable=two.reason)
 
 
-@pytest.mark.usefixtures("pair")
 def test_without_a_manifest_that_can_be_read_there_is_no_run(prepare: Prepare, workplace: Path) -> None:
     for name, title in (("one", "3"), ("two", "[]")):
         manifest_of(workplace, name).write_text(f"title = {title}\n", encoding="utf-8")
@@ -228,7 +212,6 @@ def test_without_a_manifest_that_can_be_read_there_is_no_run(prepare: Prepare, w
 # --- what a run keeps of its contenders ---
 
 
-@pytest.mark.usefixtures("pair")
 def test_a_run_keeps_its_contenders_as_they_were(prepare: Prepare, workplace: Path) -> None:
     folder = workplace / "contenders" / "one"
     (folder / "large.bin").write_bytes(b"x" * (256 * 1024 + 1))
@@ -262,7 +245,6 @@ def test_a_run_keeps_its_contenders_as_they_were(prepare: Prepare, workplace: Pa
     assert run.seed == 5
 
 
-@pytest.mark.usefixtures("pair")
 def test_a_run_without_a_seed_gets_one(prepare: Prepare, workplace: Path) -> None:
     prepared = prepare("pair")
     seeds = {begin(workplace, prepared, Selection("pair")).seed for _ in range(8)}
@@ -271,7 +253,6 @@ def test_a_run_without_a_seed_gets_one(prepare: Prepare, workplace: Path) -> Non
     assert max(seeds) > 2**24
 
 
-@pytest.mark.usefixtures("pair")
 def test_a_failed_build_keeps_its_receipt_and_the_end_of_its_log(prepare: Prepare, workplace: Path) -> None:
     add_build(workplace / "contenders" / "two", "sh", "-c", "seq 1 9999; exit 3")
     prepared = prepare("pair")

@@ -175,9 +175,7 @@ RUNS: dict[str, Callable[[], RunAnalysis]] = {
     "two that are not told apart": lambda: near_the_first(SWINGS),
     "an open point": open_point,
     "one point without trials": lambda: analysis(
-        medians(P, erlang=1.0, go=2.0),
-        unavailable=[("erlang", Q), ("go", Q)],
-        measurement=Exact(),
+        medians(P, erlang=1.0, go=2.0), unavailable=[("erlang", Q), ("go", Q)], measurement=Exact()
     ),
     "less than the margin": lambda: run({"erlang": 100.0, "go": 101.0}),
     "more is better": lambda: run({"erlang": 120.0, "go": 100.0}, metric="rate"),
@@ -192,10 +190,7 @@ RUNS: dict[str, Callable[[], RunAnalysis]] = {
     "one failed in most blocks": failing,
     "cut off, and one failed in most blocks": lambda: failing(ended=False),
     "the baseline failed": lambda: analysis(
-        medians(P, go=100.0, node=300.0),
-        failed=[("erlang", P)],
-        measurement=Exact(),
-        baseline="erlang",
+        medians(P, go=100.0, node=300.0), failed=[("erlang", P)], measurement=Exact(), baseline="erlang"
     ),
     "the only one of its class": lambda: classes(go=110.0, erlang=41.0),
     "two of a class": lambda: classes(go=100.0, rust=150.0, erlang=2.0, python=300.0),
