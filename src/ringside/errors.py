@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class RingsideError(Exception):
-    """Base of all errors that a user may see: the text is one line with the way out."""
+    """Base of all errors that a user may see: one line, which also says what to do."""
 
 
 class UsageError(RingsideError):

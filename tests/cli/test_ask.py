@@ -47,7 +47,7 @@ def test_as_a_document_and_as_markdown(store: str) -> None:
 
 def test_what_was_not_measured_has_its_command(store: str, workplace: Path) -> None:
     ended = in_process("ask", "cores", "--store", store)
-    assert "There is no run that answers it." in ended.stdout
+    assert "No run answers it." in ended.stdout
     assert "not measured here: questions-cores, questions-sharing; " in ended.stderr
     assert f"`ringside run questions --store {store}` measures it" in ended.stderr
     # Without any run those of the record that comes with Ringside.

@@ -16,7 +16,7 @@ from ringside.text import one_line
 from ringside.workloads.command import COMMAND
 
 SUFFIX = ".json"
-_NEVER = "1970-01-01"  # Nothing says when they were measured.
+_NEVER = "1970-01-01"  # The file does not say when they were measured.
 
 
 class _Result(msgspec.Struct):

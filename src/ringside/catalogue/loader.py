@@ -31,7 +31,7 @@ def roots() -> list[Path]:
 
 
 class Catalogue:
-    """All that can be run. Each file is read once, when it is needed; a broken one hurts only its users."""
+    """All that can be run. Each file is read once, when needed; a broken one affects only its users."""
 
     def __init__(self, folders: Iterable[Path] | None = None, outside: Iterable[str] = ()) -> None:
         """`folders` hold it [`roots`]; `outside`: words of `--with`. Raises UsageError, CatalogueError."""

@@ -31,8 +31,8 @@ class _Stderr(io.FileIO):
 
 
 def make_safe() -> None:
-    """Open what is closed, so that no file of ours gets the number of a standard stream, and let nothing fail
-    because stderr cannot be written. Streams that were replaced before stay as they are."""
+    """Open the standard streams that are closed, so that no other file gets their numbers, and let nothing
+    fail because stderr cannot be written. Leaves streams that were replaced before as they are."""
     for number in range(3):
         try:
             os.fstat(number)
@@ -64,12 +64,12 @@ def output() -> Iterator[None]:
 
 
 def say(text: str, name: str = "ringside") -> None:
-    """A line on stderr, after the name of who says it. The text may quote what a file or a program says."""
+    """Print a line on stderr, after the name of who says it. The text may quote a file or a program."""
     print(f"{name}: {one_line(text, _MESSAGE_LENGTH)}", file=sys.stderr, flush=True)
 
 
 def drop(stream: TextIO) -> None:
-    """Send all further output of the stream nowhere, so that the end of the process does not complain."""
+    """Discard all further output of the stream, so that Python does not complain when the process ends."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)

@@ -34,7 +34,7 @@ from ringside.store.plans import read_plan
 from ringside.workloads import workload as find_workload
 
 _TICK_S = 1.0
-# What a machine may take for a trial beyond its wall limit: a build is made anew, a probe hangs and is ended.
+# How long a trial may take beyond its wall limit: a build is made anew, a probe hangs and is ended.
 SILENCE_S = 1200.0
 
 
@@ -46,7 +46,7 @@ class _Share:
     cells: list[tuple[int, Cell]]
     # Where trials of it are already, whose pairs are missing; None for any machine.
     machine: str | None = None
-    # What is not yet answered, with Ray's references; the first trial is under way since `since`.
+    # Trials without an answer, with Ray's references; the first one has been under way since `since`.
     asked: deque[tuple[int, Cell, Any]] = field(default_factory=deque)
     since: float = 0.0
 
@@ -54,8 +54,8 @@ class _Share:
 @dataclass(eq=False)
 class ClusterLoop(RunLoop):
     """The blocks of one run. Each machine goes from one trial of its block to the next without the driver.
-    `prepared`: what each machine is ready for; `join`: engages others, adds what they are ready for, and
-    returns the run with them."""
+    `prepared`: what each machine is ready for; `join`: finds other machines, prepares them, and returns the
+    run with them."""
 
     prepared: dict[str, Prepared] = field(kw_only=True)
     machines: Machines = field(kw_only=True)
@@ -138,8 +138,8 @@ class ClusterLoop(RunLoop):
     def _divided(
         self, block: int, missing: list[tuple[int, Cell]], done: Mapping[tuple[int, Cell], Trial]
     ) -> list[_Share]:
-        """What is missing of a block. A point that has trials is completed on their machine, or measured
-        again where that one is gone."""
+        """The missing cells of a block. A point that has trials is completed on their machine, or measured
+        again if that machine is gone."""
         by_machine: dict[str | None, list[tuple[int, Cell]]] = {}
         for point in dict.fromkeys(cell.point for _, cell in missing):
             there = [
@@ -158,7 +158,7 @@ class ClusterLoop(RunLoop):
         ]
 
     def _set_aside(self, block: int, trials: Sequence[Trial], machine: str) -> list[tuple[int, Cell]]:
-        """Trials whose pairs can no more be completed: they are carried out again, on one machine."""
+        """Discard trials whose pairs can no longer be completed; their cells, for one machine to repeat."""
         reason = f"{machine} was lost before the block had a pair there: carried out again on another machine"
         self.store.set_aside(self.run, block, [trial.cell for trial in trials], reason)
         gone = {trial.cell for trial in trials}
@@ -197,7 +197,7 @@ class ClusterLoop(RunLoop):
         self._go_on(name, share)
 
     def _go_on(self, name: str, share: _Share) -> None:
-        """The machine is at the next trial of the share, or done with it."""
+        """Note that the machine is at the next trial of the share, or done with it."""
         if share.asked:
             self._busy[name] = share
             share.since = time.monotonic()
@@ -224,7 +224,7 @@ class ClusterLoop(RunLoop):
     def _take(self, name: str, trial: Trial) -> None:
         share = self._busy[name]
         seconds = time.monotonic() - share.since
-        # A listener's estimate of the time left knows of one machine.
+        # A listener estimates the time left for one machine.
         self.add(replace(trial, cell=share.asked[0][1]), seconds / max(1, len(self.machines.by_name)))
         if trial.outcome is Outcome.INTERRUPTED:
             self._lose(name, "it was interrupted")
@@ -322,7 +322,7 @@ class ClusterCampaign(Campaign):
         what = (run, rule, self.store, self.notify)
         loop = ClusterLoop(*what, prepared=prepared, machines=self.machines, join=self._engage)
         is_over = loop.conduct()
-        # The loss of the last machine loses no trial any more.
+        # Losing the last machine no longer loses a trial.
         with suppress(ClusterError):
             self.machines.ask(lambda worker: worker.end.remote())
         return is_over
@@ -347,9 +347,9 @@ class ClusterCampaign(Campaign):
 def on_cluster(
     on: str, task: Task, catalogue: Catalogue, notify: Notify, engines: GroupEngines | None = None
 ) -> Iterator[tuple[Capacity, Callable[[Store], ClusterCampaign]]]:
-    """What contenders can get on the machines, which are let go at the end, and what makes a campaign on
-    them. `engines`: of two-sided trials; None: as many as the task has. Raises UsageError, ClusterError,
-    ProbeError."""
+    """What contenders can get on the machines, and a function that makes a campaign on them; the machines are
+    released at the end. `engines`: of two-sided trials; None: as many as the task has. Raises UsageError,
+    ClusterError, ProbeError."""
     wanted = _wanted(task, engines)
     contenders: dict[str, Contender] = {}
     for experiment in _experiments(task):

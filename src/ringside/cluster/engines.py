@@ -36,19 +36,19 @@ from ringside.probe.process import Probe, find_probe, interrupts
 from ringside.probe.protocol import EngineMessage, EngineRecord, LoadOutcome, LoadPlan, LoadRequest
 from ringside.text import one_line
 
-# What an engine may take to raise its limits and to read certificates.
+# How long an engine may take to raise its limits and to read certificates.
 READY_S = 30.0
-# Warnings about an engine's machine: the engines' own say more than that of the merged record.
+# Warnings about an engine's machine: each engine's own says more than that of the merged record.
 _OF_MACHINES = ("generator-bound", "lag", "near-ports")
 _TLS_FILES = ("cacert", "cert", "key")
 _TICK_S = 0.5
 # How long a node may take to start an engine, if no other run has it.
 PLACE_S = 60.0
-# What an interrupted load may take to report; it has a drain.
+# How long an interrupted load may take to report; it has a drain.
 _END_S = 30.0
-# What a call may take that does not wait for anything.
+# How long a call that waits for nothing may take.
 _GRACE_S = 60.0
-# Beyond the limits of the load; as in probe/process.py, and the time in which its error comes here.
+# Beyond the limits of the load: as in probe/process.py, and the time until its error arrives here.
 _PROBE_GRACE_S = 330.0 + _GRACE_S
 _PATIENCE_S = 3.0
 

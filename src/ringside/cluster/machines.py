@@ -1,5 +1,5 @@
-"""The machines of a cluster that measure: they are engaged, asked all at once, and let go. Trials are carried
-out on one node, or two-sided, the contender on a node and engines on others, which a placement group of Ray
+"""The machines of a cluster that measure: engaged, called all at once, and released. Trials are carried out
+on one node, or two-sided, the contender on a node and engines on others, which a placement group of Ray
 reserves together."""
 
 import ipaddress
@@ -92,7 +92,7 @@ def most_sites(nodes: Sequence[Node], wanted: GroupEngines) -> int:
         )
     needed = engine_count(wanted) + 1
     try:
-        # One that was there before may be gone.
+        # Nodes may have left meanwhile.
         choose(nodes, None if isinstance(wanted, int) else wanted)
     except UsageError as error:
         raise ClusterError(str(error)) from error
@@ -256,8 +256,8 @@ class Machines:
                 break
 
     def ask(self, method: Callable[[Any], Any]) -> dict[str, Any]:
-        """What a method of all workers returns, by the machines' names. A machine that is lost, or cannot do
-        it, is let go. Raises ClusterError where none remains, their error where all said the same."""
+        """Call a method of all workers; its results by machine. Releases a machine that is lost or cannot do
+        it. Raises ClusterError where none remains, or the workers' own error where all raised the same."""
         waiting = {method(machine.worker): machine.name for machine in self}
         answers: dict[str, Any] = {}
         errors: list[RingsideError] = []

@@ -30,7 +30,7 @@ from ringside.probe.process import Probe, find_probe
 from ringside.text import one_line
 from ringside.units import count
 
-# A node has one of it for each run that it can carry out at a time: one.
+# A node has one for each run that it can carry out at a time: one.
 RESOURCE = "ringside"
 ADVERTISE = f"""ray start … --resources='{{"{RESOURCE}": 1}}'"""
 # Ray names its actors and keeps clients apart by this.
@@ -40,7 +40,7 @@ _REACH_TIMEOUT_S = 5.0
 # Ray ends the process of a driver that has not reached the cluster's head for a minute.
 _LOOK_S = 5.0
 _HEAD_PATIENCE_S = 20.0
-# Ray itself tries three times, each time longer: for half a minute.
+# Ray itself tries three times, each time longer: half a minute in all.
 _ATTEMPT_S = 5
 _QUICK_FAILURE_S = 12.0
 # Results of trials pass through it; they are small. Ray's own default is a third of the memory.

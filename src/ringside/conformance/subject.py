@@ -132,7 +132,7 @@ class Subject:
         """The rules with a finding."""
         return {finding.rule for finding in self.findings}
 
-    # --- without the probe -------------------------------------------------------------------------
+    # --- without the probe ---
 
     def argv(self, *arguments: str) -> list[str]:
         """The command with these `key=value` arguments."""
@@ -188,7 +188,7 @@ class Subject:
         with self.started(*arguments) as process:
             return end_of(process)
 
-    # --- by the probe ------------------------------------------------------------------------------
+    # --- by the probe ---
 
     @property
     def offered(self) -> tuple[str, ...]:

@@ -76,8 +76,8 @@ def facts(folder: Path = SOURCE_FOLDER) -> dict[str, Any]:
 
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """What makes this another machine than the one of these facts, as texts; facts that are not known of both
-    are left out. For trials of one run all of them must be equal."""
+    """How this machine differs from the one of these facts, as texts; facts that are not known of both are
+    left out. Trials of one run allow no difference."""
     fixed = ("cpu_model", "architecture", "kernel", "cpus_usable")
     known = [name for name in fixed if before.get(name) is not None and now.get(name) is not None]
     return [
@@ -307,7 +307,7 @@ class Executor:
 
 @contextmanager
 def off_contender_cpus(executor: Executor) -> Iterator[None]:
-    """Keep ringside itself off the CPU that one-core contenders get meanwhile, where there is another."""
+    """Keep ringside itself off the CPU of one-core contenders within the block, if there is another."""
     before = os.sched_getaffinity(0)
     _, others = executor.cpus(1)
     os.sched_setaffinity(0, others or before)

@@ -47,7 +47,7 @@ class AnalysedRun(Protocol):
 Runs = Sequence[AnalysedRun]
 
 
-# --- bands and judgements --------------------------------------------------------------------------
+# --- bands and judgements ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ def _run_ids(findings: Sequence[ClaimResult]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(run for finding in findings for run in finding.runs))
 
 
-# --- runs and points -------------------------------------------------------------------------------
+# --- runs and points ---
 
 
 def _level(point: Point, factor: str) -> Level:
@@ -259,7 +259,7 @@ def _levels(point: Point) -> dict[str, object]:
     return {name: _Number(level) if isinstance(level, int) else level for name, level in point.levels}
 
 
-# --- the test of a row -----------------------------------------------------------------------------
+# --- the test of a row ---
 
 
 def evaluate(row: ClaimRow, source: str, workload: str, runs: Runs) -> ClaimResult:
@@ -316,7 +316,7 @@ class _Test:
             return elsewhere(fewest.judged(), row.elsewhere)
         return self.judged()
 
-    # --- quantities --------------------------------------------------------------------------------
+    # --- quantities ---
 
     def quantities(self, *products: Product) -> tuple[Quantity, ...]:
         """The products' quantities; keys that they lack are the claim's."""
@@ -404,7 +404,7 @@ class _Test:
         else:
             yield self.quantities(row.over)[0].contender, row.over, row.under
 
-    # --- one judgement -----------------------------------------------------------------------------
+    # --- one judgement ---
 
     def judged(self, *, explain: bool = True) -> ClaimResult:
         """The result of a claim's parts in the run that has them all. `explain`: with the band in words."""
@@ -510,7 +510,7 @@ class _Test:
             finding = band.explained(finding)
         return replace(finding, unit=unit) if finding.figure else finding
 
-    # --- several judgements ------------------------------------------------------------------------
+    # --- several judgements ---
 
     def at_each_place(self) -> ClaimResult:
         """Judge each stand-in at each place: the common answer, or `inconclusive` if they differ."""
@@ -580,7 +580,7 @@ class _Test:
         sentence = f"{row.condition}: {last.sentence}{at_ends}"
         return ClaimResult(answer, sentence, last.experiment, _run_ids([last, *ends]), last.figure)
 
-    # --- programs --------------------------------------------------------------------------------
+    # --- programs ---
 
     def further_lines(self) -> ClaimResult:
         """The lines of code that further forms add: the source's own, from the fewest to the most."""

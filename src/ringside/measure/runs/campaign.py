@@ -41,9 +41,9 @@ Part = tuple[Experiment, Run | None, Callable[[], dict[str, Prepared]]]
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a campaign is to do: complete the `unfinished` ones of the `runs` that have begun, then make a run
-    of each of the `experiments`. `selection`: how the command line chose them; `suite_id`: the id under which
-    their runs are kept together."""
+    """The task of a campaign: complete the `unfinished` ones of the `runs` that have begun, then run each of
+    the `experiments`. `selection`: how the command line chose them; `suite_id`: the id under which their runs
+    are kept together."""
 
     experiments: Sequence[Experiment] = ()
     runs: Sequence[Run] = ()
@@ -66,9 +66,9 @@ def new_task(selection: Selection, catalogue: Catalogue) -> Task:
 
 
 def resumed_task(name: str, store: Store, catalogue: Catalogue) -> Task:
-    """What is left of a run, or of a suite, whose experiments that had not begun follow; of a suite's run
-    that is named by itself, what is left of that run. Raises UsageError where the store has no run of
-    that name."""
+    """The rest of a run; or of a suite: its unfinished runs, then its experiments that have not begun; of a
+    suite's run that is named alone, only the rest of that run. Raises UsageError where the store has no run
+    of that name."""
     runs = runs_of(store, name)
     # Also where a trial was interrupted, or its probe failed, and was not carried out again.
     unfinished = [
@@ -121,9 +121,9 @@ def check_machines(run: Run, facts: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 def as_it_began(run: Run, machines: Mapping[str, Prepared]) -> dict[str, Prepared]:
-    """What machines are ready for, by their names, where that is what they had when the run began; what could
-    not be measured then stays so. Raises UsageError where a contender has changed since, or is not available
-    any more: trials would not be comparable, or missing."""
+    """What machines are ready for, by their names, if that is what they had when the run began; what could
+    not be measured then stays so. Raises UsageError where a contender has changed since, or is no longer
+    available: its trials would not be comparable, or missing."""
     kept = read_plan(run)
     settled = {}
     for machine, prepared in machines.items():
@@ -166,8 +166,8 @@ def _known(run: Run, plan: RunPlan, machine: str) -> Mapping[str, PlannedContend
 
 @dataclass(eq=False)
 class Campaign(ABC):
-    """Carries out a task: here (`LocalCampaign`), or on several machines (`cluster/campaign.py`). `runs`:
-    those of it that have begun."""
+    """Carries out a task: here (`LocalCampaign`), or on several machines (`cluster/campaign.py`). `runs`: its
+    runs that have begun."""
 
     task: Task
     catalogue: Catalogue
@@ -215,8 +215,8 @@ class Campaign(ABC):
                     on_run_end(self.store.run(run.id))
 
     def parts(self) -> list[Part]:
-        """Those of runs that go on, then those of runs that begin. The former are made ready at once: one
-        that cannot is refused before anything is measured."""
+        """The parts of the task: runs that go on, then runs that begin. Runs that go on are prepared at once:
+        one that cannot is refused before anything is measured."""
         for run in self.task.unfinished:
             with self.store.hold(run.id):
                 pass  # One that another process has is refused before anything is built.
@@ -240,7 +240,7 @@ class Campaign(ABC):
         return alike.index(run.id) if run else len(alike)
 
     def prepare_session(self, experiment: Experiment, points: tuple[Point, ...]) -> dict[str, Prepared]:
-        """What a run needs. Programs of a further session are built anew, unless that fetches a runtime."""
+        """Prepare a run. Programs of a further session are built anew, unless that fetches a runtime."""
         prepared = self.prepare(experiment, points)
         for machine in prepared.values() if self._sessions(experiment) else ():
             for each in machine.contenders.values():
@@ -293,7 +293,7 @@ class Campaign(ABC):
         """Build what the experiment needs; what each machine is ready for, by its name."""
 
     def own(self) -> AbstractContextManager[None]:
-        """Nobody else measures there meanwhile. Machines of a cluster have their locks since they joined."""
+        """Within the block, nobody else measures. Machines of a cluster were locked when they joined."""
         return nullcontext()
 
     @abstractmethod
@@ -303,7 +303,7 @@ class Campaign(ABC):
 
 @dataclass(eq=False)
 class LocalCampaign(Campaign):
-    """Measures on this machine. `install`: installs the runtimes that are missing, where that is wanted."""
+    """Measures on this machine. `install`: installs missing runtimes; None: not wanted."""
 
     toolchain: Toolchain
     inputs: Inputs

@@ -62,7 +62,7 @@ class Listener:
 
 
 class DeadlineError(Exception):
-    """The time of a run was over in its warm-ups."""
+    """The time limit of a run came during its warm-ups."""
 
 
 class TrialMaker(Protocol):
@@ -351,7 +351,7 @@ class RunLoop(ABC):
         """Measure block after block until the run is over; whether its deadline came first."""
 
     def planned(self, done: Mapping[tuple[int, Cell], Trial]) -> Iterator[tuple[int, list[tuple[int, Cell]]]]:
-        """What is missing of each block, cells by their positions, as long as the run is not over."""
+        """The missing cells of each block, by their positions, until the run is over."""
 
         def is_needed(cell: Cell) -> bool:
             return cell not in self.unavailable and self.progress.is_needed(cell)
@@ -392,7 +392,7 @@ class RunLoop(ABC):
         )
 
     def _note(self, trial: Trial) -> None:
-        """Remember a trial: for the stopping rule where it counts, and where it cost much for nothing."""
+        """Note a trial: for the stopping rule if it counts, and if it cost much for nothing."""
         if trial.block > 0 and trial.outcome not in REPEATABLE:
             self.unjudged.setdefault(trial.block, []).append(trial)
         if trial.outcome in _HOPELESS:

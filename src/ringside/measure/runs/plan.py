@@ -207,8 +207,8 @@ def past_limit(
 
 
 def check_machine(points: Sequence[Point], workload: Workload, capacity: Capacity) -> None:
-    """No point may need more CPUs than contenders can get here, or more descriptors than a process can have.
-    Raises UsageError with the numbers."""
+    """Check that no point needs more CPUs than contenders can get here, or more descriptors than a process
+    can have. Raises UsageError with the numbers."""
     cores = max((workload.cores(point) for point in points), default=1)
     if cores > capacity.cpus:
         are = "is" if capacity.cpus == 1 else "are"
@@ -306,8 +306,8 @@ def prepare(
     inputs: Inputs,
     notify: Notify,
 ) -> Prepared:
-    """Build here, side by side, what an experiment needs that was checked. Raises UsageError where there is
-    no room for a file, or no sandbox."""
+    """Build here, side by side, what a checked experiment needs. Raises UsageError where there is no room for
+    a file, or no sandbox."""
     workload = find_workload(experiment.workload)
     if experiment.sandbox:
         sandbox.check()

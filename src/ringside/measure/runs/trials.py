@@ -37,11 +37,11 @@ from ringside.workloads.phases import Pause, impossible_phases, phase_contradict
 
 Kind = TypeVar("Kind")
 
-# The longest that a contender runs before the first block.
+# Limit of a contender's run before the first block.
 _REHEARSAL_S = 60.0
-# A server that takes longer has its whole limit in the first block.
+# The same until `::ready`; a slower server gets its whole limit in the first block.
 _REHEARSAL_READY_S = 15.0
-# What a contender may take of the memory that is available, unless an experiment limits it.
+# The share of the available memory that a contender may take, unless an experiment limits it.
 _MEMORY_SHARE = 0.75
 LOOPBACK = "127.0.0.1"
 # The variable that only makes the environment's size vary.

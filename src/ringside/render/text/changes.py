@@ -104,7 +104,7 @@ def change_table(history: History) -> TableData:
     elif not history.changes:
         note = f"No level changed in {len(tested)} series: {rule}."
     else:
-        cause = "What changed at the same run may be the cause, and need not be."
+        cause = "What changed at the same run may be the cause, but need not be."
         note = f"{rule}, in {len(tested)} series. {cause}"
     metric = history.metric
     rows: list[Sequence[TableCell | str]] = []

@@ -154,7 +154,7 @@ def show_questions(answers: Sequence[QuestionAnswer], console: Console) -> None:
             console.print()
             render(families.table(part.standing, part.figure.words), console)
         if not answer.is_measured:
-            console.print("There is no run that answers it.")
+            console.print("No run answers it.")
         for text in families.conditions(answer.question):
             console.print(Text(one_line(text, most=1000), style="dim"))
     if programs := families.programs_table(answers):
@@ -221,7 +221,7 @@ def _one_grid(table: TableData, console: Console, barred: Collection[int], box: 
             if dropped in table.columns:
                 kept.remove(table.columns.index(dropped))
             grid = _grid(table, kept, bars, box)
-            if _fits(grid, console):
+            if _fit_columns(grid, console):
                 return [grid]
     return []
 
@@ -236,20 +236,20 @@ def _several_grids(
     group = [0]
     for index in (index for index, name in enumerate(table.columns) if index and name not in table.narrow):
         grid = _grid(table, [*group, index], barred, box)
-        if _fits(grid, console) and len(group) > 1:
+        if _fit_columns(grid, console) and len(group) > 1:
             grids[-1] = grid
         else:
             group = [0]
             grids.append(_grid(table, [0, index], barred, box))
-            if not _fits(grids[-1], console):
+            if not _fit_columns(grids[-1], console):
                 return []
         group.append(index)
     return grids
 
 
-def _fits(grid: Table, console: Console) -> bool:
-    """Whether the screen has room for the table; its columns share what they do not need."""
-    # What it needs at least is measured without the screen's limit, which would cap the answer.
+def _fit_columns(grid: Table, console: Console) -> bool:
+    """Set the widths of the table's columns to fill the screen; False if it has no room for them."""
+    # The least width is measured without the screen's limit, which would cap it.
     options = console.options.update(max_width=10_000)
     spare = console.width - console.measure(grid, options=options).minimum
     if spare < 0:

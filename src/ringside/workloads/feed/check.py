@@ -75,12 +75,12 @@ def _released(subject: Subject, server: Server) -> None:
             feeds = [stack.enter_context(server.connect()) for _ in range(60)]
             for connection in feeds:
                 _welcome(connection)
-            # Some that went before may have been open still.
+            # Some earlier ones may still have been open.
             held = _descriptors(server) - before
             for connection in feeds[::2]:
                 reset_at_close(connection)
     deadline_s = time.monotonic() + PATIENCE_S
-    # A server may hold its connections in the kernel alone: then nothing is seen of them.
+    # A server may hold its connections in the kernel alone, where they are no descriptors.
     while held >= 50 and _descriptors(server) > before + 5 and time.monotonic() < deadline_s:
         time.sleep(0.1)
     left = _descriptors(server) - before

@@ -26,7 +26,7 @@ def check_instants(subject: Subject) -> None:
         wakes_read = trial.phases_read_ns("wake")
         if "start" not in trial.phases or len(wakes_read) != _TASKS:
             raise ValueError(f"{trial.outcome}: {trial.detail}")
-        # A line is read some time after its clock was: the first may take a runtime long to write.
+        # The probe reads a line some time after the program read its clock: a first line may take long.
         begin_ns = min(line.t_ns - line.ns for line in trial.phase_lines)
         for number, came_ns in zip(numbers(_TASKS, _SEED), wakes_read, strict=True):
             off_ns = came_ns - begin_ns - instant_ns(number, _SECONDS)
