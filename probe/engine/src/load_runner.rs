@@ -42,8 +42,8 @@ pub struct LoadStep {
     /// When the first load's p99 is above this, or a tenth of it was not answered in time, no
     /// further step is taken.
     pub last_above_p99_s: Option<f64>,
-    /// A window of a warm-up: it is left out once the last two of them have each answered at most this share more
-    /// requests per second than the best one before, or one had fewer than ten answers.
+    /// A window of a warm-up. The rest are left out once, of four windows or more, the best of the later half and the
+    /// best of the earlier half differ by at most this share, or two windows had fewer than ten answers.
     pub while_faster: Option<f64>,
     /// Samples taken while the loads run.
     #[serde(default)]

@@ -16,7 +16,7 @@ pub enum DriverNotice {
     Begun(Begun),
     /// An engine has ended its part of a load.
     Record(Box<PartRecord>),
-    /// The loads do not take place: why.
+    /// Why the loads do not take place.
     Failed(String),
 }
 

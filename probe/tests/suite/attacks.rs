@@ -31,7 +31,7 @@ fn evidence_from_others_after_the_end() {
         assert_eq!(trial.outcome["result"], Value::Null);
         assert!(trial.of("phase").is_empty());
     }
-    // What was written before the end counts, by whomever.
+    // Output from before the end counts, whoever wrote it.
     let before = "import os\n\
         if os.fork():\n\
         \x20   os.wait()\n\
@@ -52,7 +52,7 @@ fn work_after_the_end() {
             let used_ns = number("cpu_user_ns") + number("cpu_system_ns");
             // On a busy host the program itself may have had its CPU for as long, since it waited for it.
             if used_ns > number("wall_ns") * 1.001 + 10e6 {
-                // For one whose status may be ignored its failure is no better reason.
+                // If the exit status may be ignored, its failure is no better reason.
                 trial.is("wrong-evidence", "they worked after that");
             }
             // It was watched until it was killed.
@@ -473,7 +473,7 @@ fn a_command_that_changes_the_launcher_is_named() {
     }
 }
 
-/// One that was killed is replaced; one that was stopped goes on.
+/// The probe replaces one that was killed, and resumes one that was stopped.
 #[test]
 fn a_launcher_that_was_killed_or_stopped() {
     for signal in ["KILL", "STOP"] {
@@ -491,7 +491,7 @@ fn a_launcher_that_was_killed_or_stopped() {
     }
 }
 
-/// The launcher of a contender is gone soon after its program has begun: nothing can be done to it.
+/// A contender's launcher exits soon after the program has begun, so nothing can be done to it.
 #[test]
 fn a_contender_is_alone_with_the_probe() {
     let script = "i=0
@@ -523,7 +523,7 @@ fn in_cgroups(requests: &[Value]) -> Vec<Value> {
     }
 }
 
-/// Each is gone before the next sample, and in no account of the kernel's.
+/// Each is gone before the next sample, and the kernel accounts for none.
 #[test]
 fn children_that_leave_the_cgroup_one_after_another() {
     let script = format!(
@@ -544,7 +544,7 @@ for _ in range(80):
     }
 }
 
-/// The next program would start in it, and stand still.
+/// The next program would start in this cgroup, and stand still.
 #[test]
 fn a_cgroup_that_a_contender_froze_is_not_used_again() {
     let script = format!(

@@ -154,11 +154,11 @@ fn readers_that_stop_and_connections_that_vanish() {
     assert_eq!((&streams["slowed"], &streams["vanished"]), (&json!(3), &json!(1)));
     assert_eq!((&streams["fed"], &load["errors"]), (&json!(6), &json!({})), "{load:#}");
     assert_eq!(load["connections"]["open_at_end"], 5, "{load:#}");
-    // What came to the slow ones after that is not called late.
+    // Messages that reached the slow ones after that do not count as late.
     let (late, chunks) = (&load["histograms"]["lateness"]["count"], &streams["chunks"]);
     let after = chunks.as_u64().unwrap() - late.as_u64().unwrap();
     assert!(after > 0 && after <= 3 * 40, "{load:#}");
-    // What they had not read was there when they read again: no chunk is lost.
+    // Chunks that they had not read were there when they read again: none is lost.
     assert_eq!(load["sequence"]["gaps"], json!(null));
 }
 
@@ -177,7 +177,7 @@ fn feeds_that_are_not_what_they_should_be() {
 fn feeds_that_cease_or_never_begin() {
     let halted = feed("halts", 2.0);
     halted.is("load-failed", "timeout");
-    // The same where a host may stand still for longer: who was silent at the end is seen then.
+    // The same where a host may stand still for longer: only streams that are silent at the end count.
     let halted = feed_of("halts", 60.0, json!({"silent_s": 4}));
     // Three of them; more where this host stands still at the end.
     halted.is("load-failed", "of 6 connections had fallen silent");

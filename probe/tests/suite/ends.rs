@@ -1,4 +1,4 @@
-//! Whatever a program does to stay, nothing of it is alive after its trial; `run` checks that.
+//! Whatever a program does to survive, none of its processes is alive after its trial; `run` checks that.
 
 use crate::common::*;
 use rustix::process::Signal;
@@ -51,7 +51,7 @@ fn daemons_that_run_away() {
         for request in both_ways(python("daemon.py", &[way])) {
             let trial = run(&request);
             assert!(trial.outcome["left_behind"].as_u64().unwrap() > 0);
-            // How much it does before it is killed is the machine's affair; too much counts against the program.
+            // The machine decides how much it does before it is killed; too much counts against the program.
             match trial.outcome["outcome"].as_str() {
                 Some("ok") => {}
                 _ => trial.is("wrong-evidence", "they worked after that"),
@@ -70,7 +70,7 @@ fn fork_bombs() {
     }
 }
 
-/// Of a plain command all that are alive at its end count; of others those that do not follow it.
+/// For a plain command all that are alive at its end count; for others those that do not follow it.
 #[test]
 fn processes_that_outlive_the_program_are_counted() {
     for (plain, count) in [(false, 1), (true, 2)] {
@@ -153,7 +153,7 @@ fn a_probe_that_is_told_to_end() {
 #[test]
 fn a_reader_that_goes_away() {
     let requests = both_ways(sh("sleep 500 & sleep 500"));
-    // Without namespaces nothing ends with the probe by itself.
+    // Without namespaces nothing ends automatically with the probe.
     let outside = requests.clone().map(|request| with(request, "/namespaces", json!("off")));
     for request in requests.into_iter().chain(outside) {
         let (probe, reader) = started(&request);

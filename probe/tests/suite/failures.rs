@@ -1,4 +1,4 @@
-//! The load engine against servers that fail: each error has its kind, and none holds the load up.
+//! The load engine against servers that fail: each error has its kind, and none holds up the load.
 
 use crate::common::driving::*;
 use crate::common::server::{request, reset, Server, OK};
@@ -107,7 +107,7 @@ fn resets_and_idle_closes() {
     assert!(idle + met + 1 >= outcome["requests"].as_u64().unwrap(), "{outcome:#}");
 }
 
-/// One that has answered is opened again at once, one that has not only later.
+/// A connection that has answered is reopened at once, another only later.
 #[test]
 fn a_server_that_closes_without_a_word_is_asked_again_at_once() {
     let server = |answers: bool| {

@@ -1,4 +1,4 @@
-//! Sockets carry bytes: of requests, replies and loads they know nothing.
+//! Sockets carry bytes: they know nothing about requests, replies and loads.
 
 use std::path::Path;
 

@@ -43,7 +43,7 @@ fn lines_that_are_wrong_end_the_trial() {
         "::await",
         "::ready port=70000",
     ] {
-        // Without an end: a line that nobody can answer must not last until the time is up.
+        // Without an end: a line that nobody can answer must not last until the time-out.
         let script = format!("printf '%s\\n' '{line}'; exec sleep 500");
         let trial = run(&sh(&script));
         trial.is("wrong-evidence", "");

@@ -1,4 +1,4 @@
-//! Loads that several engines share: what they do together is what one engine with all their threads does.
+//! Loads that several engines share do together what one engine with all their threads does.
 
 use crate::common::driving::*;
 use crate::common::server::{Server, OK};

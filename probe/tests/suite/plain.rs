@@ -16,7 +16,7 @@ fn nothing_that_a_plain_command_prints_is_a_protocol_line() {
     let failed = run(&with(sh("echo x; exit 3"), "/plain", json!(true)));
     failed.is("crashed", "exit status 3");
     assert!(failed.outcome["output"]["xxh3"].is_string());
-    // Of others it is not reported.
+    // For other programs it is not reported.
     assert!(run(&sh("echo x")).outcome["output"]["xxh3"].is_null());
 }
 
@@ -122,7 +122,7 @@ fn counters_are_those_of_the_whole_tree() {
     assert!(plain.outcome["counters"].as_object().unwrap().is_empty());
 }
 
-/// What a comparison costs is much of a short command, so most have none.
+/// A comparison takes much of the time of a short command, so most short commands have none.
 #[test]
 fn each_tenth_of_short_commands_is_compared() {
     let request = with(request(&["true"]), "/plain", json!(true));

@@ -1,4 +1,4 @@
-//! Programs that run and end: how they are started, and what their ends are called.
+//! Programs that run and end: how they are started, and the names of their ends.
 
 use crate::common::*;
 use serde_json::{json, Value};
@@ -66,7 +66,7 @@ fn a_file_without_permission_does_not_end_the_search_of_path() {
     for request in both_ways(with(request(&["true"]), "/env", path(":/usr/bin:/bin"))) {
         run(&request).is("ok", "");
     }
-    // It is the error where no other is found.
+    // It is the reported error if no other is found.
     run(&with(request(&["true"]), "/env", path(":/no/such/folder"))).is("crashed", "ermission denied");
 }
 
@@ -164,7 +164,7 @@ fn pauses_do_not_count() {
     }
 }
 
-/// The end of a program that ends in the middle of a sample is seen at once, and not when the sample is complete.
+/// The probe sees at once that a program ends in the middle of a sample, not only when the sample is complete.
 #[test]
 fn slow_samples_do_not_delay_the_end() {
     // Hundreds of children take milliseconds to read. The program has measured a sample, and has another begin.

@@ -84,7 +84,7 @@ impl Driven {
         }
     }
 
-    /// What it was told cannot be: it says why, and ends with its server.
+    /// The driver's line is impossible: the probe says why, and ends with its server.
     fn ends_unusable(self, word: &str) {
         let output = self.probe.wait_with_output().unwrap();
         let why = String::from_utf8(output.stderr).unwrap();

@@ -241,7 +241,7 @@ fn sessions_that_break_after_the_handshake() {
                 let _ = stream.sock.write_all(&wire);
             }
         }),
-        // A body until the end of the connection, which anybody on the way could have cut.
+        // A body that the end of the connection ends; anybody on the way could have cut it.
         ("truncated", |mut stream| {
             request(&mut stream);
             let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\nhello");

@@ -126,7 +126,7 @@ fn replies_of_a_plain_server_are_not_streams() {
     }
 }
 
-/// The server says when each message was due, and keeps what it knows of its own lateness.
+/// The server says when each message was due, and keeps its own lateness.
 #[test]
 fn lateness_is_what_the_server_made_it() {
     let known = Arc::new(Mutex::new(Vec::new()));
@@ -175,7 +175,7 @@ fn every_stream_has_its_schedule_error() {
     assert!((least..=least + 3).contains(&errors), "{outcome:#}");
 }
 
-/// An engine that stands still during its ramp opens streams late, and says so.
+/// An engine that stands still during its ramp opens streams late, and reports it.
 #[test]
 fn a_ramp_that_the_engine_does_not_keep() {
     let server = streaming(|id| vec![format!("Welcome: {id}")]);
@@ -207,7 +207,7 @@ fn a_ramp_that_the_engine_does_not_keep() {
     }
 }
 
-/// Ten thousand chunks fall due together, and are read late: they have the times at which they came.
+/// Ten thousand chunks fall due together, and are read late: they keep the times of their arrival.
 #[test]
 fn chunks_that_are_read_late_have_come_in_time() {
     use rustix::process::{getrlimit, setrlimit, Resource, Rlimit, Signal};

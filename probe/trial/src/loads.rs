@@ -80,6 +80,6 @@ pub enum Notice {
     Progress,
     /// The last load of this step has ended.
     StepEnded(usize),
-    /// The loads do not take place: why.
+    /// Why the loads do not take place.
     Failed(String),
 }

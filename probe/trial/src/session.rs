@@ -32,7 +32,7 @@ const COMPARED: u64 = 10;
 pub struct Session<'a> {
     engine: Option<&'a Engine>,
     parent: Option<i32>,
-    /// What the probe lacks although it was to have it of its own, such as namespaces, and why.
+    /// The isolation that the probe should have but lacks, such as namespaces, and why.
     lacking: Vec<String>,
     places: Places,
     cpus: ProbeCpus,
@@ -46,8 +46,8 @@ pub struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    /// `parent`: the process that started the probe; in namespaces of its own it sees none. `outside`: why it has none
-    /// of these, where it was to have them. `shared`: its own shared memory, or why there is none.
+    /// `parent`: the process that started the probe; in its own namespaces the probe sees none. `outside`: why it has
+    /// no namespaces, if it should have them. `shared`: its own shared memory, or why there is none.
     pub fn new(
         parent: Option<i32>,
         outside: Option<String>,

@@ -8,7 +8,7 @@ use std::mem;
 use std::os::unix::io::{AsFd, BorrowedFd, OwnedFd};
 
 const MAX_BYTES: u64 = 16 << 20;
-/// Of what follows a request: the body that a load sends.
+/// Bytes that follow a request: the body that a load sends.
 const MAX_BODY_BYTES: u64 = 100 << 20;
 
 pub struct Requests {

@@ -1,6 +1,6 @@
 //! Untrusted text, made safe to print.
 
-/// So much of a text is shown.
+/// How much of a text is shown.
 const MAX_CHARS: usize = 80;
 
 /// The start of bytes in quotes, as `quoted`.

@@ -9,7 +9,7 @@ use std::os::unix::io::BorrowedFd;
 
 const BUFFER_BYTES: usize = 16 * 1024;
 
-/// A pipe that is ready for writing takes at least so much without blocking (PIPE_BUF).
+/// A pipe that is ready for writing takes at least this much without blocking (PIPE_BUF).
 const WRITE_BYTES: usize = 4096;
 
 /// The reader closed its end: no process reads the messages any more.

@@ -16,7 +16,8 @@ use wire::clock::{now_ns, sleep_until};
 
 const EVENTS: usize = 1024;
 const BUFFER_BYTES: usize = 64 * 1024;
-/// Reads of one connection in one turn: a peer that sends without end must not keep the others, and the end, waiting.
+/// Reads of one connection in one turn: a peer that never stops sending must not hold up the others, or the end of the
+/// load.
 const MAX_READS: usize = 16;
 
 struct Entry {

@@ -1,5 +1,5 @@
-//! Connections and bytes. They know no protocol, and nothing of a load: what arrives goes to a [`Handler`], which returns
-//! what to do next. Layers between, as TLS, are a back-end to the load.
+//! Connections and bytes. This module knows neither protocols nor loads: what arrives goes to a [`Handler`], which
+//! returns what to do next. To the load, layers between such as TLS are a back-end.
 
 pub mod epoll;
 mod outbox;

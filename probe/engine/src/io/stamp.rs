@@ -1,6 +1,6 @@
 //! The kernel's stamps of arriving bytes (SO_TIMESTAMPING, software stamps; Documentation/networking/timestamping.rst).
-//! TCP has them for each segment, also over loopback: the bytes of a read have that of the last segment in it. Bytes
-//! that a busy or sleeping thread reads late so have the time at which they came.
+//! TCP has one for each segment, also over loopback; the bytes of a read have that of the last segment in it. So bytes
+//! that a busy or sleeping thread reads late still have the time at which they arrived.
 #![allow(unsafe_code)]
 
 use super::set_option;
@@ -85,8 +85,8 @@ fn of_control(control: &[u8]) -> Option<u64> {
     Some(stamp).filter(|&stamp| is_stamp && stamp > 0)
 }
 
-/// How far CLOCK_MONOTONIC is behind CLOCK_REALTIME, by which stamps are. It is read again at each wake-up, since the
-/// administrator may set the time.
+/// How far CLOCK_MONOTONIC is behind CLOCK_REALTIME, the clock of the stamps. It is read again at each wake-up, since
+/// the administrator may set the time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ClockOffset {
     behind_ns: u64,
@@ -94,7 +94,7 @@ pub struct ClockOffset {
 
 /// Both clocks are read within this long, unless the thread is preempted between.
 const MAX_BRACKET_NS: u64 = 1_000;
-/// So often they are read again.
+/// How often they are read again.
 const ATTEMPTS: u32 = 8;
 
 impl ClockOffset {
@@ -103,8 +103,8 @@ impl ClockOffset {
         ClockOffset::of(|| (now_ns(), realtime_ns(), now_ns()))
     }
 
-    /// `clocks`: CLOCK_REALTIME between two readings of CLOCK_MONOTONIC. The narrowest of some counts; the second of
-    /// the two, so that what is converted is never earlier than it was.
+    /// `clocks`: CLOCK_REALTIME between two readings of CLOCK_MONOTONIC. The attempt whose readings are closest counts,
+    /// and the later of them, so a converted stamp is never earlier than the arrival.
     fn of(mut clocks: impl FnMut() -> (u64, u64, u64)) -> ClockOffset {
         let mut narrowest = (u64::MAX, 0);
         for _ in 0..ATTEMPTS {

@@ -33,9 +33,9 @@ pub struct BodyState {
     digest: Option<Box<Xxh3Default>>,
 }
 
-/// What a body begins with that gzip has compressed (RFC 1952, section 2.3.1).
+/// The first bytes of a body that gzip has compressed (RFC 1952, section 2.3.1).
 const GZIP: &[u8] = b"\x1f\x8b";
-/// So much of a wrong body is kept to be shown.
+/// How much of a wrong body is kept to be shown.
 const MAX_SEEN_BYTES: usize = 512;
 
 impl BodyState {

@@ -58,7 +58,7 @@ impl ChunkedDecoder {
                 }
                 State::Extension | State::Trailer => {
                     // Both are skipped up to the end of their line, which must come within the limit.
-                    // What is wrong first counts, wherever the bytes were cut.
+                    // The first fault counts, wherever the bytes were cut.
                     let end = memchr2(b'\r', b'\n', bytes).unwrap_or(bytes.len());
                     let is_bare = bytes.get(end) == Some(&b'\n');
                     self.head_bytes += end + usize::from(is_bare);

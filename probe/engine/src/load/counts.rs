@@ -16,7 +16,7 @@ impl<K: Ord> Default for Counts<K> {
 }
 
 impl<K: Copy + Ord> Counts<K> {
-    /// A sum that would be too large stays the largest number: a server's numbers may skip as many.
+    /// Saturates: a server's numbers may skip that many.
     pub fn add(&mut self, kind: K, count: u64) {
         let own = self.0.entry(kind).or_default();
         *own = own.saturating_add(count);

@@ -86,8 +86,8 @@ error_kinds! {
 }
 
 impl ErrorKind {
-    /// Whether a request that fails so was given up: its latency is at least the time until then. The latency of one
-    /// that fails in another way is not known.
+    /// Whether a request with this error was given up: its latency is at least the time until then. With another error
+    /// its latency is unknown.
     pub fn is_timeout(self) -> bool {
         use ErrorKind::*;
         matches!(self, Timeout | ConnectTimeout | HandshakeTimeout)

@@ -37,8 +37,8 @@ pub struct Plan {
     pub duration_s: Option<f64>,
     pub requests: Option<u64>,
     pub ramp_per_s: Option<f64>,
-    /// The load begins so much later. An open loop has its connections until then, each of which is asked once: of that
-    /// only errors count.
+    /// Delays the load. An open loop opens its connections before it, and asks each of them once; only the errors of
+    /// that count.
     pub lead_s: Option<f64>,
     #[serde(default = "five")]
     pub timeout_s: f64,

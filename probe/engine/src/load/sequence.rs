@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 use std::fmt;
 use wire::units::nanoseconds;
 
-/// A message may come so much before it is due: the grain of clocks and the jitter of the network.
+/// How much earlier than due a message may arrive: the grain of clocks and the jitter of the network.
 const EARLY_TOLERANCE_NS: u64 = 1_000_000;
 
 /// What the messages of all streams must be.

@@ -21,7 +21,7 @@ pub const GENERATOR_BOUND: &str = "generator-bound";
 const BUSY_SHARE: f64 = 0.9;
 /// An open loop whose schedule error is a larger share of the mean latency measures the engine.
 const LATE_SHARE: f64 = 0.5;
-/// A ramp is no finer than this: a stream that is opened so much later is opened in time.
+/// A stream that is opened this much later than its ramp says still counts as opened in time.
 const RAMP_GRAIN_NS: f64 = 1_000_000.0;
 /// An open loop with a lower share of its requests answered was not the intended load.
 const RATE_KEPT: f64 = 0.99;
@@ -33,7 +33,7 @@ const STALL_FACTOR: u64 = 20;
 /// Behind its schedule by more than this, the engine did not get its CPU.
 const LAG_NS: u64 = 20_000_000;
 const LITTLE_SWEEPS: u64 = 20;
-/// With fewer replies neither a stall nor a sum says anything.
+/// With fewer replies, neither a stall nor Little's law means anything.
 const MIN_REPLIES: u64 = 1000;
 /// Some of the ports that one source address has for one target.
 const PORTS: u64 = 20_000;

@@ -205,14 +205,15 @@ fn every_kind_of_error_is_judged() {
                 "{name}"
             ),
         }
-        // One request of a thousand without an answer is none that hides slow ones.
+        // One unanswered request in a thousand hides no slow ones.
         record.replies.errors = Counts::default();
         record.replies.errors.add(kind, 1);
         assert!(judge_unanswered("step measured", &record).is_none(), "{name}");
     }
 }
 
-/// What is seen at a rate that the engine cannot send is its own limit; a rate that somebody chose is judged by them.
+/// Figures at a rate that the engine cannot send show the engine's limit; a rate that a user chose is judged by its
+/// figures.
 #[test]
 fn an_overload_that_the_engine_cannot_produce() {
     let steps = |of: &str| -> Vec<LoadStep> {

@@ -24,7 +24,7 @@ struct Calls {
 pub struct Orphans {
     /// Requests for which calls were under way when their clients hung up.
     pub requests: u64,
-    /// Such calls, those that came later among them, which ended by an answer, and which by the gateway's hanging up.
+    /// Such calls, and later ones for these requests: those that were answered, and those on which the gateway hung up.
     pub answered: u64,
     pub cut: u64,
 }

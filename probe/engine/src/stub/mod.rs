@@ -31,7 +31,7 @@ const EVENTS: usize = 1024;
 const IDLE_BYTES: usize = 4096;
 /// Bytes of requests that are not answered, which connections may hold together.
 const MAX_HELD_BYTES: usize = 64 << 20;
-/// The answers: on a connection that is kept, as HTTP/1.0 must be told, and on one that ends.
+/// The answers: on a connection that stays open, which HTTP/1.0 has to be told, and on one that ends.
 const KEPT: &[u8] = b"HTTP/1.1 200 Stub\r\nConnection: keep-alive\r\nContent-Length: 0\r\n\r\n";
 const LAST: &[u8] = b"HTTP/1.1 200 Stub\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
 

@@ -123,7 +123,7 @@ fn answers_that_are_not_read_take_no_memory() {
     assert_eq!((stub.held_bytes, stub.flood()), (0, None));
 }
 
-/// Requests that are not complete are held in so much memory at most.
+/// Incomplete requests are held in a bounded amount of memory.
 #[test]
 fn callers_that_hold_too_much_are_a_flood() {
     let mut stub = Stub::listen(&plan(1, 0.0)).unwrap();
@@ -138,7 +138,7 @@ fn callers_that_hold_too_much_are_a_flood() {
     assert_eq!(stream.read(&mut [0]).unwrap_or(0), 0);
 }
 
-/// An answer that the stub itself gives late took as long as it took: the time is not the gateway's.
+/// If the stub itself answers late, the call counts with its real length: that time is not the gateway's.
 #[test]
 fn what_the_stub_adds_to_its_delay_is_its_own() {
     let mut stub = Stub::listen(&plan(1, 0.01)).unwrap();

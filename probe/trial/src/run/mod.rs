@@ -45,13 +45,13 @@ use wire::sys::{self, Received, Sender};
 use wire::units::nanoseconds;
 use wire::writer::{ReaderGone, Writer};
 
-/// What the start of a program takes.
+/// How long the start of a program takes.
 const START_NS: u64 = 2_000_000;
 
 struct Trial<'a, 'w> {
     request: &'a Request,
     writer: &'a mut Writer<'w>,
-    /// What the driver says, while it can and engines elsewhere have the loads.
+    /// The driver's lines, for as long as engines elsewhere have the loads.
     notices: Option<&'a mut Requests>,
     supervisor: Supervisor<'a>,
     sampling: Sampling,
@@ -60,7 +60,7 @@ struct Trial<'a, 'w> {
     files: Rc<KernelFiles>,
     /// The zero of all times, by the monotonic clock.
     start_ns: u64,
-    /// None: nobody waits there.
+    /// None: nobody waits for the program to read.
     stdin: Option<OwnedFd>,
     /// When the first message is written, unless the program ends before.
     started_due_ns: Option<u64>,
@@ -95,8 +95,8 @@ struct Trial<'a, 'w> {
     end: Option<End>,
 }
 
-/// Carries out the trial. Returns whether the probe can carry out another, and the cgroup for it. The outer error:
-/// the trial could not begin, or the probe itself has failed.
+/// Carries out the trial. Returns whether the probe can carry out another, and the cgroup for it. The outer error: the
+/// trial could not begin, or the probe itself has failed.
 pub fn run(
     request: &Request,
     mut setup: Setup,

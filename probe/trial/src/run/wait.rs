@@ -18,7 +18,7 @@ pub struct Ready {
 }
 
 impl Trial<'_, '_> {
-    /// Waits until an instant at most. The error: there is no waiting, with fewer descriptors allowed than these for one.
+    /// Waits until an instant at most. Fails if this process may open fewer descriptors than it waits for.
     pub(super) fn wait(&self, now_ns: u64, until_ns: u64) -> io::Result<Ready> {
         let signals = self.supervisor.signals();
         // A file that is not to be polled is replaced by one without events.

@@ -3,11 +3,11 @@
 
 use wire::sys::Reaped;
 
-/// What a fault may add to a process: the kernel maps up to sixteen pages of a file at one, in the start of programs
+/// What a fault may add to a process: the kernel maps up to sixteen pages of a file at once, in the start of programs
 /// some three.
 const FAULT_BYTES: u64 = 12 << 10;
 
-/// A figure may be too small by this part of itself.
+/// A figure may be too small by one part in this many.
 const TOLERANCE: u64 = 20;
 
 /// The kernel counts the size of a running process in batches for each CPU.

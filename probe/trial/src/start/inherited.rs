@@ -22,7 +22,7 @@ const RESOURCES: [(u32, &str); 15] = [
     (libc::RLIMIT_RTTIME, "real-time CPU time"),
 ];
 
-/// What a process hands on. What the kernel does not say is no difference.
+/// What a process hands on. Values that the kernel does not report never count as a difference.
 #[derive(PartialEq)]
 pub struct Inherited {
     pub scheduling: Option<Scheduling>,

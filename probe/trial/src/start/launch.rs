@@ -1,4 +1,4 @@
-//! Starts the program of a request: its cgroup, its pipes and files, and where it is.
+//! Starts the program of a request: its cgroup, its pipes and files, and the search for its path.
 
 use crate::start::launcher::{Launcher, Plan, Started};
 use crate::tree::cgroup::Cgroup;
@@ -82,7 +82,7 @@ pub fn launch(
     };
     let mut started = launcher.start(&plan, missing)?;
     let unmoved = started.unmoved.take();
-    // The program runs all the same, outside.
+    // The program runs outside the cgroup then.
     let cgroup = cgroup.filter(|_| unmoved.is_none());
     if let Some(why) = unmoved {
         missing.push(format!("cgroup: cannot move the program into it: {why}"));

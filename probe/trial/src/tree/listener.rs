@@ -144,7 +144,7 @@ mod tests {
         let parent = procfs.process(own.parent).unwrap();
         assert_eq!(owner(&mut procfs, &[own], at), Owner::Trial);
         assert_eq!(owner(&mut procfs, &[parent], at), Owner::Other);
-        // One that cannot be read, as it is not there.
+        // A process whose files cannot be read, since it does not exist.
         let gone = Process { living_thread: -1, ..own };
         let Owner::Unknown(inodes) = owner(&mut procfs, &[parent, gone], at) else {
             panic!("known");

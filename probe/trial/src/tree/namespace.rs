@@ -15,7 +15,7 @@ use wire::os::{
 };
 use wire::sys;
 
-/// Of the process inside: what the host knows, and it would not see any more.
+/// What the host knows of the process inside, which would no longer see it.
 struct Outside {
     pid: u32,
     proc: OwnedFd,

@@ -71,7 +71,7 @@ fn refuses_ambiguous_responses() {
             assert_eq!(read(text, step, true), Err(ErrorKind::Protocol), "{}", String::from_utf8_lossy(text));
         }
     }
-    // Only whole heads count: what comes of a wrong one does not depend on where it was cut.
+    // Only whole heads count: a wrong one gives the same result wherever it was cut.
     let cut = b"HTTP/1.1 200 OK\nContent-Lengt\0\0'";
     for step in 1..=cut.len() {
         assert_eq!(read(cut, step, true), Err(ErrorKind::Truncated));

@@ -78,8 +78,8 @@ impl Waiter {
         self.poll(at_ns, defers, io, handler).map(drop)
     }
 
-    /// Polls until an instant, which takes a whole CPU and yet is waiting; whether an event came before. None is looked
-    /// for where replies wait (`defers`).
+    /// Polls until an instant, which uses a whole CPU to wait. Returns whether an event came first. It looks for none
+    /// where replies wait (`defers`).
     fn poll<I: Io, H: Handler>(
         &mut self,
         until_ns: u64,

@@ -49,8 +49,8 @@ impl FileMemory {
         }
     }
 
-    /// Whether these processes have much memory in files, mapped or not. In most cases the host's shared memory has hardly
-    /// changed, which is cheap to know.
+    /// Whether these processes have much memory in files, mapped or not. Mostly the host's shared memory has hardly
+    /// changed, which is cheap to see.
     pub fn exceeds_floor(&mut self, now_ns: u64, procfs: &ProcFs, tree: &[Process]) -> bool {
         let now = sys::shared_bytes();
         (self.least, self.most) = (self.least.min(now), self.most.max(now));

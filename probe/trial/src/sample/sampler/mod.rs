@@ -211,7 +211,7 @@ impl Sampler {
             self.find_escapes(&tree, cgroup);
             self.last_cpu_ns = self.last_cpu_ns.max(self.cpu_ns(&tree, cgroup));
         }
-        // A process that has just ended may be counted nowhere for a moment: the sum never falls.
+        // For a moment a process that has just ended may be counted nowhere; the sum must not fall then.
         sample.cpu_ns = self.last_cpu_ns;
         // Each sample of a time line reads it, so its cost counts as that of the tree.
         if self.timeline || mark.is_some() {

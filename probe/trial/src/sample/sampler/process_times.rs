@@ -16,8 +16,8 @@ pub struct ProcessTimes {
 
 impl ProcessTimes {
     /// Takes the CPU times that a sample has read, and returns the sum of all processes that were ever sampled.
-    /// `exists`: whether a process that the sample lacks is there all the same; one whose parent ended meanwhile may be
-    /// missing from a walk.
+    /// `exists`: whether a process that the sample lacks still exists; a walk may miss one whose parent ended
+    /// meanwhile.
     pub fn update(
         &mut self,
         sample: impl Iterator<Item = (Key, u64)>,

@@ -1,4 +1,4 @@
-//! The tree's PSS: when it is read, for reading it is expensive, and its sum.
+//! Decides when to read the tree's PSS, which is expensive, and sums it.
 
 use crate::sample::budget::SamplingBudget;
 use crate::tree::procfs::{kib_field, ProcFs, Process};
@@ -74,12 +74,13 @@ pub fn of_tree(procfs: &mut ProcFs, tree: &[Process]) -> Option<Pss> {
     Some(sum)
 }
 
-/// The processes that are alive; one of those that share all of their memory (CLONE_VM, as a vfork until its exec).
+/// The processes that are alive, but only one of those that share all of their memory (CLONE_VM, as a vfork until its
+/// exec).
 fn with_own_memory(tree: &[Process]) -> Vec<&Process> {
     let mut known: Vec<&Process> = Vec::new();
     for process in tree.iter().filter(|process| process.alive) {
         let order = |other: &&Process| {
-            // One that ends meanwhile has an order no more, and is then not found.
+            // A process that ends meanwhile no longer compares with any, so it is not found.
             compare_memory(other.living_thread, process.living_thread).unwrap_or(Ordering::Less)
         };
         if let Err(place) = known.binary_search_by(order) {

@@ -25,7 +25,7 @@ impl Shard {
         if self.streams() || self.config.plan.requests.is_none() {
             return false;
         }
-        // Without a duration, a server that accepts no connection any more would keep the load for ever.
+        // Without a duration, a server that accepts no more connections would keep the load running for ever.
         let no_end = self.arrivals.end_ns.is_none();
         if no_end && now > self.last_event_ns + 4 * self.timeout_ns + SILENCE_NS {
             return true;

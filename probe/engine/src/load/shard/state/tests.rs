@@ -88,7 +88,7 @@ fn a_closed_loop_with_a_lead_connects_after_it() {
     assert_eq!(shard.dialer.next_ns(), Some(start_ns + 1000 * MS));
 }
 
-/// What the client does between a reply and its next request is in no service time.
+/// The time that the client takes between a reply and its next request is in no service time.
 #[test]
 fn service_begins_when_the_request_goes_to_the_kernel() {
     let (mut shard, _) = shard(r#"{"kind": "closed"}"#);
@@ -109,8 +109,8 @@ fn service_begins_when_the_request_goes_to_the_kernel() {
     assert!(service.max() <= most_ns, "{} {most_ns}", service.max());
 }
 
-/// In a closed loop the engine's own delay is what passes from the arrival of a reply to the next request, where the
-/// kernel has stamped it.
+/// In a closed loop, where the kernel stamps a reply, the engine's own delay is the time from its arrival to the next
+/// request.
 #[test]
 fn replies_that_wait_for_the_engine_show_in_the_schedule_error() {
     let (mut shard, _) = shard(r#"{"kind": "closed"}"#);
@@ -174,7 +174,7 @@ fn a_connect_begins_with_its_own_dial() {
     assert!(connect.max() <= longest_ns + longest_ns / 500, "{} {longest_ns}", connect.max());
 }
 
-/// A request that waits for its connection is due when that is dialled.
+/// A request that waits for its connection is due when that connection is dialled.
 #[test]
 fn the_connect_is_in_the_latency_of_a_closed_loop() {
     let request = r#""requests": 3, "request": {"headers": [["Host", "h"]], "close": true}"#;
@@ -249,7 +249,7 @@ fn the_first_byte_is_that_of_the_final_response() {
     }
 }
 
-/// The engine waits before it opens a connection again that was lost: that is its own delay, and not the server's.
+/// The engine pauses before it reopens a lost connection: this is its own delay, not the server's.
 #[test]
 fn the_pause_after_a_failure_is_the_engines() {
     let (mut shard, start_ns) = idle(
@@ -274,7 +274,7 @@ fn the_pause_after_a_failure_is_the_engines() {
     assert!(record.schedule_error.max() >= 40 * MS);
 }
 
-/// The engine sends nothing after the end of the load, so that what it has not sent grows no older.
+/// The engine sends nothing after the end of the load, so requests that it has not sent grow no older.
 #[test]
 fn a_request_that_was_not_sent_is_as_old_as_the_load() {
     let (mut shard, start_ns) = idle(
@@ -369,7 +369,7 @@ fn a_request_is_refused_so_often_at_most() {
     assert_eq!(errors.of(ErrorKind::GoAway), 1);
 }
 
-/// A request after one that was refused and then lost was not sent before: it counts as intended.
+/// A request that follows one which was refused and then lost was not sent before: it counts as intended.
 #[test]
 fn refusals_are_those_of_one_request() {
     let (mut shard, _) = shard(r#"{"kind": "closed"}"#);
@@ -436,8 +436,8 @@ fn chunks_that_a_stall_joins_have_a_schedule_error() {
     assert_eq!(shard.recorder.record.chunks + shard.recorder.record.messages, 6);
 }
 
-/// The exact wake-up is that for a request which has a connection. Replies wait for it where the kernel stamps them, but
-/// not while a connection is being opened.
+/// The exact wake-up serves a request that has a connection. Replies wait for it where the kernel stamps them, but not
+/// while a connection is being opened.
 #[test]
 fn what_a_shard_waits_for() {
     let (mut shard, start_ns) =
