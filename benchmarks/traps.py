@@ -354,7 +354,7 @@ metrics = ["hop_ns", "first_hop_ns"]
         "the command takes that long",
         "look at the cgroup's cpu.max and nr_throttled.",
         "vs -r 10 '{program} works' '{program} works'",
-        r"a CPU quota of \S+ CPUs holds here and stopped processes \d+ times? during the run",
+        r"a CPU quota of \S+ CPUs stopped processes \d+ times? during the run",
         peers=(hyperfine("'{program} works'", "--runs 10"),),
         quota=0.2,
     ),

@@ -51,7 +51,7 @@ def test_who_gives_up_waiting_leaves_no_run(workplace: Path, monkeypatch: pytest
         words = [*RINGSIDE, "vs", "--runs", "1", "true"]
         with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as waiting:
             assert waiting.stderr
-            assert "waiting for its end" in waiting.stderr.readline()
+            assert "waiting until it ends" in waiting.stderr.readline()
             waiting.send_signal(signal.SIGINT)
             assert waiting.wait() == 130
     assert not context.open_store(None, create=False, anywhere=True).runs()
@@ -267,7 +267,7 @@ def test_parameters_that_a_command_does_not_have(vs: Vs) -> None:
 
 
 def test_a_parameter_that_occurs_nowhere_is_reported(vs: Vs) -> None:
-    assert "{m} occurs in no command" in vs("--runs=1", "-L", "m", "1,2", "echo {n}").stderr
+    assert "{m} is in no command" in vs("--runs=1", "-L", "m", "1,2", "echo {n}").stderr
     assert vs("--runs=1", "-L", "m", "1,2", "echo {m}").stderr == ""
     assert "{m}" not in vs("--runs=1", "-L", "m", "1,2", "--reference=echo {m}", "echo 1").stderr
 

@@ -135,7 +135,7 @@ def test_bytes_that_are_no_text_are_an_error(tmp_path: Path) -> None:
         # The kernel's way where memory ran out.
         (
             "kill -9 $$",
-            "^the probe was killed .SIGKILL. by somebody, or by the kernel because memory ran out",
+            "^the probe was killed .SIGKILL., by another process, or by the kernel because memory ran out",
         ),
         ("exit 137", "^the probe was killed"),
     ],

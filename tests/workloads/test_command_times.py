@@ -118,8 +118,8 @@ def test_output_whose_reading_slows_a_command() -> None:
     ]
     assert (diagnostic.subjects, diagnostic.values) == (("A",), {"shares": {"A": 0.2}})
     assert diagnostic.text == (
-        "Ringside read the output of `A` (20 % of its time): a program waits for its reader, so this is "
-        "slower than without"
+        "Ringside read the output of `A` (20 % of its time): a program waits for its reader, so it "
+        "takes longer"
     )
     assert "--output null" in diagnostic.remedy
     assert codes(printing("B", not_slowed)) == {}

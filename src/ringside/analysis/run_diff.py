@@ -129,7 +129,7 @@ def _is_known(machine: Iterable[Interval]) -> bool:
 
 
 def _ratio(after: Values, before: Values, machine: Sequence[Interval], family: int) -> Interval | None:
-    """From the blocks of one run a side, or the medians of several. None if a value is not positive."""
+    """From the blocks of one run per side, or the medians of several. None if a value is not positive."""
     if len(after) + len(before) == 2:
         return unpaired.ratio(
             after[0], before[0], machine, family=family, between=unpaired.ASSUMED_BETWEEN_RUNS

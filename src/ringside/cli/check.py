@@ -41,7 +41,7 @@ def check(
             document["reason"] = f"{ready.reason}; {ready.remedy}" if ready.remedy else ready.reason
             continue
         workloads = [name for name in each.workloads if name in chosen or not chosen]
-        with alone(lambda: _say("another ringside is measuring on this machine: waiting for its end")):
+        with alone(lambda: _say("another ringside is measuring on this machine: waiting until it ends")):
             for name in workloads:
                 _say(f"checking {name}")
                 document["workloads"].append(kit.check(ready, name, executor, quick=quick))

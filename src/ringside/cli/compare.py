@@ -1,4 +1,4 @@
-"""`ringside compare`: runs of one workload, two or several a side; a gate for continuous integration."""
+"""`ringside compare`: runs of one workload, two or several per side; a gate for continuous integration."""
 
 import sys
 from collections.abc import Sequence

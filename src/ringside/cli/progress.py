@@ -123,7 +123,7 @@ class LiveProgress(Listener):
 
     def on_wait(self) -> None:
         # Even where it is quiet: nothing else tells why nothing happens.
-        self.on_say("another ringside is measuring on this machine: waiting for its end (Ctrl-C gives up)")
+        self.on_say("another ringside is measuring on this machine: waiting until it ends (Ctrl-C gives up)")
 
     def on_begin(self, run: Run, rule: StoppingRule, cells: Sequence[Cell], measurement: Measurement) -> None:
         self._block = 0
@@ -170,9 +170,9 @@ class LiveProgress(Listener):
         self._block_s, left = block_s, self._due - done
         due = f", the first verdict is due in about {duration(left * block_s)}" if 0 < left < 1000 else ""
         if self._due < MIN_BLOCKS:
-            due = f", and {count(self._due, 'block')} are too few for a verdict: {FIRST_LOOK} lead to one"
+            due = f", and {count(self._due, 'block')} are too few for a verdict, which needs {FIRST_LOOK}"
         elif due and 0 < self._ends < time.monotonic() + (left - 1) * block_s:
-            due = f", the time is over before the first verdict: --min-runs {self._due} leads to one"
+            due = f", the time is over before the first verdict: --min-runs {self._due} waits for it"
         pairs = [(cell, median(ns)) for cell, ns in self._walls_ns.items() if not cell.point.levels]
         ratios = [
             f"{cell.contender} / {pairs[0][0].contender} {ns / pairs[0][1]:.2f}" for cell, ns in pairs[1:]

@@ -247,9 +247,9 @@ def _say_notes(
     everything = "\n".join(chain(settings.texts, settings.names, reference, *settings.hooks.values()))
     for name in factors:
         if f"{{{name}}}" not in everything:
-            streams.say(f"{{{name}}} occurs in no command: every level does the same")
+            streams.say(f"{{{name}}} is in no command: all levels do the same")
     if settings.fail_if and len(commands) == len(points) == 1:
-        raise UsageError("--fail-if judges by the first command or level: name two, or use -L")
+        raise UsageError("--fail-if compares with the first command or level: name two commands, or use -L")
 
 
 def _suite(settings: VsSettings, runs: Sequence[Run], storage: Store) -> SuiteSelection | None:
@@ -268,8 +268,8 @@ def _quota_watched() -> Iterator[None]:
     quota = host.quota()
     if quota and (stops := quota.stopped - (before.stopped if before else 0)) > 0:
         streams.say(
-            f"a CPU quota of {quota.cpus:.3g} CPUs holds here and stopped processes {count(stops, 'time')} "
-            "during the run: wall times include that; run it without a quota, or with a larger one"
+            f"a CPU quota of {quota.cpus:.3g} CPUs stopped processes {count(stops, 'time')} during the run: "
+            "wall times include that; run it without a quota, or with a larger one"
         )
 
 

@@ -151,7 +151,7 @@ def causes(result: LoadResult, plan: ipc.LoadPlan | None) -> tuple[ipc.EngineWar
     figures, opened = result.figures, result.figures.connections.get("opened", 0)
     first, explained = [], set[str]()
     if ceased := result.ceased:
-        remedy = "look at what the server says of that moment"
+        remedy = "look at the server's log of that moment"
         first.append(ipc.EngineWarning("answers-ceased", ceased, remedy))
         explained |= _FOLLOW
     if not (figures.latency("latency") and result.is_answered):

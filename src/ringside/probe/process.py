@@ -64,8 +64,8 @@ TRIALS, PLAIN, WHOLE = _PROGRAMS = ("ringside-probe-trial", "ringside-probe-plai
 _BUILD_S = {PLAIN: 30, WHOLE: 60}
 # A shell, or the probe's first process, reports the signal as status 128 + its number.
 _KILLED = (
-    "the probe was killed (SIGKILL) by somebody, or by the kernel because memory ran out, which "
-    "`dmesg | grep -i oom` then shows: free memory or ask for less, and run it again"
+    "the probe was killed (SIGKILL), by another process, or by the kernel because memory ran out (see "
+    "`dmesg | grep -i oom`): free memory or ask for less, and run it again"
 )
 _NOT_BEGUN = f"{_OWN_NAME}cannot begin the trial: "
 

@@ -12,7 +12,7 @@ from ringside.model.results import Interval
 from ringside.stats.interval import CONFIDENCE, exponential, is_positive_finite, order_statistic, t_quantile
 
 # The standard deviation (of logarithms) that is assumed between runs of one program, beyond that of their
-# blocks, if there is one run a side.
+# blocks, if there is one run per side.
 ASSUMED_BETWEEN_RUNS = 0.01
 # For larger samples the exact distribution is slow and its normal approximation good.
 _MAX_EXACT = 40

@@ -126,7 +126,7 @@ def test_a_second_one_says_so_and_waits(words: str, end: str, add_fake: Add, add
         waits = subprocess.Popen([*RINGSIDE, *words.split()], stderr=subprocess.PIPE, text=True)
         assert waits.stderr
         said = waits.stderr.readline()
-        assert "another ringside is measuring on this machine: waiting for its end" in said
+        assert "another ringside is measuring on this machine: waiting until it ends" in said
         assert (waits.poll(), trials_so_far()) == (None, [])
     with waits:
         assert end in waits.communicate(timeout=120)[1]

@@ -100,7 +100,7 @@ def change_table(history: History) -> TableData:
     rule = f"E-divisive at 1 %, {units.percent(LEAST_EFFECT)} or more, confirmed by {CONFIRMED_BY} later runs"
     if not tested:
         runs = units.count(len(history.runs), "run")
-        note = f"Changes of level are looked for from {MIN_RUNS} runs on; this history has {runs}."
+        note = f"A search for changes of level needs {MIN_RUNS} runs; this history has {runs}."
     elif not history.changes:
         note = f"No level changed in {len(tested)} series: {rule}."
     else:

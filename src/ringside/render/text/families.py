@@ -10,15 +10,15 @@ from ringside.render.text import cells
 from ringside.render.text.cells import TableCell, TableData
 from ringside.render.text.command import own_command, with_store
 from ringside.render.text.diagnostics import words
-from ringside.render.text.words import FAMILIES, Sentence, listed, machine, reserve, where
+from ringside.render.text.words import FAMILIES, Sentence, listed, machine, reserve
 from ringside.text import capitalised
 
 # More orders of families than this are too many for a sentence.
 _MAX_ORDERS = 3
 # The words before programs of another class than the ranked one.
 _UNRANKED = {
-    "bare": "Not ranked, since written by hand on the runtime's own sockets (bare)",
-    "idiomatic": "Not ranked, since idiomatic, beside bare programs",
+    "bare": "Written by hand on the runtime's own sockets (bare), so not ranked with the others",
+    "idiomatic": "Idiomatic, so not ranked with bare programs",
 }
 
 
@@ -38,7 +38,7 @@ def _first(standing: FamilyStanding) -> Sentence:
     if len(standing.contenders) == 1:
         return Sentence(capitalised(f"only {of_best} has a figure: {value}"))
     if not standing.analysis.is_over:
-        text = f"Not decided yet, as the run did not end; so far {of_best} has the best median, {value}"
+        text = f"Not decided yet, because the run did not end; {of_best} has the best median so far, {value}"
         return Sentence(text)
     if others and len(members) > 1 and all((best, other) in standing.ahead for other, _ in others):
         text = f"All {len(members)} programs with {FAMILIES[best]} are ahead of every other: "
@@ -116,17 +116,15 @@ def conditions(question: Question) -> list[str]:
     return [f"{word}: {text}" for word, text in parts if text]
 
 
-def table(standing: FamilyStanding, title: str) -> TableData:
-    """A row for each family: its range beside the figures of its contenders."""
-    metric = standing.metric
-    column = f"times better than at {other_point(standing)}" if standing.over else metric.title
+def table(standing: FamilyStanding) -> TableData:
+    """A row for each family: its range beside the figures of its contenders; the command that measures it."""
+    column = f"times better than at {other_point(standing)}" if standing.over else standing.metric.title
     notes = [("Without a figure", standing.lacking), (f"Of an unknown {standing.by}", standing.unknown)]
     if standing.others:
         others = tuple(f"{name} {median(standing, name)}" for name in standing.others)
         notes.append((_UNRANKED[standing.analysis.kind(standing.others[0])], others))
-    command = with_store("run", standing.analysis.experiment.name)
     return cells.table(
-        title,
+        "",
         [
             [
                 (standing.by, FAMILIES[family]),
@@ -135,7 +133,7 @@ def table(standing: FamilyStanding, title: str) -> TableData:
             ]
             for family, members in standing.families.items()
         ],
-        f"{metric.noun}{where(standing.analysis, standing.point)}: `{command}`",
+        f"`{with_store('run', standing.analysis.experiment.name)}`",
         notes=(f"{start}: {', '.join(names)}" for start, names in notes if names),
     )
 

@@ -24,7 +24,7 @@ from ringside.render.text.cells import TableCell, TableData, brief, column_kinds
 from ringside.render.text.contenders import contender_table, overview_table
 from ringside.render.text.tables import POINT_TABLES, first_table, tables
 from ringside.render.text.words import Sentence, heading, machine, part_name, point_heading, took
-from ringside.text import one_line
+from ringside.text import capitalised, one_line
 from ringside.workloads.base import Workload
 
 # Narrower screens have lists in place of tables.
@@ -149,10 +149,10 @@ def show_questions(answers: Sequence[QuestionAnswer], console: Console) -> None:
             if part.standing is None:
                 continue
             console.print()
+            console.print(Text(one_line(capitalised(part.figure.words)), style="bold"))
             for sentence in families.sentences(part.standing):
                 say(sentence, console)
-            console.print()
-            render(families.table(part.standing, part.figure.words), console)
+            render(families.table(part.standing), console)
         if not answer.is_measured:
             console.print("No run answers it.")
         for text in families.conditions(answer.question):
