@@ -124,8 +124,8 @@ def test_who_reaches_no_steady_state_is_named(monkeypatch: pytest.MonkeyPatch) -
 def test_the_floor_bare_programs_and_unknown_families_stand_apart() -> None:
     of = standing({"limit": 1, "copy": 1.1, "a1": 10, "old": 5, "t1": 100, "b1": 2})
     assert of.unknown == ("old",)
-    notes = "; ".join(families.table(of, "").notes)
-    assert "Not ranked, since written by hand on the runtime's own sockets (bare): b1 2.00 ns" in notes
+    notes = "; ".join(families.table(of).notes)
+    assert "the runtime's own sockets (bare), so not ranked with the others: b1 2.00 ns" in notes
     assert of.best == "a1"
     assert by_family(run({"old": 5}), HOP, HERE) is None
 
@@ -153,7 +153,7 @@ def test_programs_are_grouped_by_how_they_share_state_as_by_families() -> None:
     assert found is not None
     assert found.families == {"lock": ("a1", "t1"), "owner": ("a2",)}
     assert (found.best, found.unknown) == ("a1", ("e1",))
-    rows = families.table(found, "Accounts").rows
+    rows = families.table(found).rows
     assert [str(row[0].text) for row in rows] == ["locks", "an owner"]
 
 

@@ -135,12 +135,12 @@ def test_contenders_of_one_compiler_get_each_its_library(
         "echo '<stdin>:1:10: fatal error: x.hpp: No such file or directory' >&2\nexit 1\n"
     )
     compiler.chmod(0o755)
-    (tmp_path / "apt" / "sh").symlink_to("/bin/sh")
+    for name, to in {"gcc": compiler, "sh": "/bin/sh", "tail": "/usr/bin/tail", "tr": "/usr/bin/tr"}.items():
+        (tmp_path / "apt" / name).symlink_to(str(to))
     monkeypatch.setenv("PATH", str(tmp_path / "apt"))
     catalogue = Catalogue([ROOT])
     contenders = [catalogue.contender(name) for name in ("cpp-beast", "cpp-coroutines")]
-    reason = find_receipt(contenders[0].runtime)
-    assert isinstance(reason, str)
-    assert f"{compiler} printed no recognisable version: <stdin>:1:10: fatal error: x.hpp: No such" in reason
-    names = {package.name for package in apt.packages_for(contenders)}
-    assert names == {"g++", "libboost-dev", "libasio-dev"}
+    for each in (contenders[0], catalogue.contender("c-microhttpd")):
+        reason = str(find_receipt(each.runtime))
+        assert "printed no recognisable version: <stdin>:1:10: fatal error: x.hpp: No such" in reason
+    assert {each.name for each in apt.packages_for(contenders)} == {"g++", "libboost-dev", "libasio-dev"}

@@ -49,11 +49,11 @@ def _tables(analysis: RunAnalysis, *, is_part: bool, by_point: bool) -> Iterator
 
 
 def first_table(analysis: RunAnalysis, point: Point | None) -> TableData:
-    """The terminal's first table of a point: programs, best first, with the headline and the distance from
-    the baseline, or why there is none. Of all points (None) only the headline. The reference program is
-    left out unless it is the baseline."""
+    """The terminal's first table of a point: programs, best first, with headline and distance from the
+    baseline, or why there is none; of all points (None) only headlines. The floor only if it is needed."""
     headline, baseline, margin = analysis.headline, analysis.experiment.baseline, analysis.experiment.margin
-    names = [name for name in analysis.names if name != analysis.floor or name == baseline]
+    few = len(analysis.names) < 3  # The floor is then the only one to compare with.
+    names = [name for name in analysis.names if few or name != analysis.floor or name == baseline]
     if point is None:
         return replace(metric_table(analysis, headline, names), title="", subtitle="", notes=())
     ranking = analysis.rankings[headline.name, point]
