@@ -13,7 +13,7 @@ from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Input, Point
 from ringside.model.results import Obstacle, Trial, Verdict
 from ringside.probe.protocol import CpuUse, EngineWarning, Evidence, LoadMessage, Pressure, TrialOutcome
-from ringside.render.text.answers import answers
+from ringside.render.text.answers import answers, point_answer
 from ringside.render.text.diagnostics import words
 from ringside.render.text.tables import first_table, point_table
 from ringside.workloads.base import Measurement, Workload
@@ -122,6 +122,8 @@ def test_who_still_warms_up_is_marked_and_not_ranked() -> None:
         "go takes 1.50 times as long as erlang (1.50–1.50)",
         "Still warming up, and not ranked: zio",
     ]
+    below = "erlang is fastest: go takes 1.50 times as long (1.50–1.50)"
+    assert point_answer(of, of.conclusion.here, below_table=True)[0].text == below
     comparison = of.comparison(of.headline, "zio", "erlang", P)
     assert comparison is not None
     assert (comparison.verdict, comparison.obstacle) == (Verdict.INCONCLUSIVE, Obstacle.WARMING_UP)

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -129,9 +130,7 @@ def _show_plan(settings: RunSettings, task: Task, catalogue: Catalogue) -> int:
     named = [f"{name} {one_line(str(fact))}" for name, fact in facts.items() if fact is not None]
     notes = [", ".join([*named, *["in the sandbox"] * settings.sandbox])] if named or settings.sandbox else []
     if all(times) and len(rows) > 1:
-        notes.append(
-            f"in all {duration(sum(times))} of blocks at most, and a warm-up of each cell before them"
-        )
+        notes.append(f"in all {duration(sum(times))} of blocks at most, after a warm-up of each cell")
     columns = ("experiment", "workload", "contenders", "points", "cells", "blocks", "time")
     table = plain_table("To be measured", columns, rows, notes=notes, narrow=("workload", "time"))
     terminal.render(table, context.stdout_console())
@@ -168,11 +167,10 @@ def _carry_out(settings: RunSettings, task: Task, catalogue: Catalogue, storage:
 
         def show_part(run: Run) -> None:
             with progress.paused():
-                analysis = analysis_of(store, run)
                 console = context.stdout_console()
-                terminal.show(analysis, console, printed, everything=settings.everything)
-                if not settings.everything:
+                if printed and not settings.everything:
                     console.print()
+                terminal.show(analysis_of(store, run), console, printed, everything=settings.everything)
 
         campaign = make(store)
         failure = _failure(campaign, settings, show_part if shows_parts else None, free_cpus)
@@ -206,7 +204,12 @@ def _installer(
         if os.geteuid() != 0:
             contenders = [c for each in task.experiments for c in readable(each, catalogue).values()]
         expected = [each for each in contenders if not each.runtime.optional]
-        apt.install_missing(expected, toolchain, progress.on_say)
+        progress.on_prepare("runtimes")
+        with ThreadPoolExecutor(1) as pool:
+            installed = pool.submit(apt.install_missing, expected, toolchain, progress.on_say)
+            while not wait([installed], 1.0).done:
+                progress.on_tick()
+            installed.result()
 
     return install
 
@@ -230,7 +233,7 @@ def _failure(
     page = serve.start(serve.LOCAL, settings.port, settings.store, cpus=cpus) if shows_page else None
     if page:
         print(f"{page.url} shows the run in progress", file=sys.stderr)
-    failure: str | None = None
+    failure = None
     try:
         campaign.carry_out(settings.time_s, on_run_end)
     except KeyboardInterrupt:
@@ -251,9 +254,7 @@ def _resume_hint(settings: RunSettings, name: str | None) -> str:
     if name is None:
         return ""
     resume = ["run", "--resume", name, *with_options(Selection(name, outside=settings.outside))]
-    if settings.on:
-        resume += ["--on", settings.on]
+    resume += ["--on", settings.on] if settings.on else []
     if isinstance(settings.nodes, tuple):
         resume += ["--engines", ",".join(settings.nodes)]
-    show_trials = with_store("show", name)
-    return f"; `{with_store(*resume)}` continues it, `{show_trials}` shows its trials so far"
+    return f"; `{with_store(*resume)}` continues it, `{with_store('show', name)}` shows its trials so far"

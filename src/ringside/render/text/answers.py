@@ -24,8 +24,11 @@ def answers(analysis: RunAnalysis) -> list[Sentence]:
     return sentences
 
 
-def point_answer(analysis: RunAnalysis, standing: Standing, at: str = "") -> list[Sentence]:
-    """One to three sentences about a point, or why there is no answer. `at`: names the point."""
+def point_answer(
+    analysis: RunAnalysis, standing: Standing, at: str = "", *, below_table: bool = False
+) -> list[Sentence]:
+    """One to three sentences about a point, or why there is no answer. `at`: names the point. `below_table`:
+    the first sentence does without a figure that stands above."""
     if not analysis.trial_count and not analysis.is_over:
         return [Sentence("No trial of this run has ended yet")]
     if standing.first_place is FirstPlace.NOTHING:
@@ -33,10 +36,14 @@ def point_answer(analysis: RunAnalysis, standing: Standing, at: str = "") -> lis
         few = any(cell.values(analysis.headline.name) for cell in here)
         why = f": {words.NO_FIGURE[few]}" if few or analysis.is_complete else ""
         return [Sentence(f"No program has a figure{at} ({analysis.headline.noun}){why}", "failed")]
-    texts = [_distances(analysis, standing)]
+    opening = _opening(analysis, standing, at, below_table)
+    is_joined = below_table and opening.kind == "faster"
+    texts = [_distances(analysis, standing, is_joined)]
+    if is_joined and texts[0]:
+        opening = Sentence(f"{opening.text}: {texts.pop()}", opening.kind)
     if analysis.is_over:
         texts.append(f"Still warming up, and not ranked: {', '.join(standing.cold)}" if standing.cold else "")
-    sentences = [_opening(analysis, standing, at), *(Sentence(text) for text in texts if text)]
+    sentences = [opening, *(Sentence(text) for text in texts if text)]
     baseline = analysis.experiment.baseline
     if analysis.headline.name not in analysis.cell(baseline, standing.point).metrics:
         text = f"{baseline}, the baseline, has no figure: nothing is compared with it"
@@ -67,16 +74,11 @@ def short_answer(analysis: RunAnalysis) -> str:
     return f"{' ≈ '.join(here.first)} {amount}{', cause not certain' if here.influences else ''}"
 
 
-def _figure(analysis: RunAnalysis, name: str, point: Point) -> str:
-    """`time per hop 133 ns (76–142)`."""
-    metric = analysis.headline
-    value = units.with_interval(analysis.cell(name, point).metrics[metric.name], metric.unit)
-    return f"{metric.noun} {value}"
-
-
-def _opening(analysis: RunAnalysis, here: Standing, at: str) -> Sentence:
-    best = here.names[0]
-    median = f"{best} has the best median, {_figure(analysis, best, here.point)}"
+def _opening(analysis: RunAnalysis, here: Standing, at: str, below_table: bool) -> Sentence:
+    best, metric = here.names[0], analysis.headline
+    noun, figures = metric.noun, analysis.cell(best, here.point).metrics
+    figure = units.with_interval(figures[metric.name], metric.unit)
+    median = f"{best} has the best median, {noun} {figure}"
     if here.first_place is FirstPlace.ALONE:
         kind = f" {analysis.kind(best)}" if here.others else ""
         is_only = here.lacking or here.others or here.cold or here.failing
@@ -84,8 +86,8 @@ def _opening(analysis: RunAnalysis, here: Standing, at: str) -> Sentence:
             "in a steady state" if here.cold else "that can be ranked" if here.failing else "with a figure"
         )
         only = f" is the only{kind} program {state}" if is_only else ""
-        return Sentence(f"{best}{only}{at}: {_figure(analysis, best, here.point)}")
-    metric, leaders = analysis.headline, (best, *here.others)
+        return Sentence(f"{best}{only}{at}: {noun} {figure}")
+    leaders = (best, *here.others)
     values = [analysis.cell(name, here.point).metrics[metric.name].estimate for name in leaders]
     if (min if metric.smaller_is_better else max)(values) != values[0]:
         at = f" among {analysis.kind(best)} programs{at}"
@@ -95,31 +97,30 @@ def _opening(analysis: RunAnalysis, here: Standing, at: str) -> Sentence:
         return Sentence(f"Too close to call{at} after {blocks(analysis)}: {listed(here.first)}; {median}")
     if here.first_place is FirstPlace.BARRED:
         causes = "".join(f", {words.OBSTACLES[each]}" for each in Obstacle if each in here.obstacles)
-        names = listed(here.first, "or")
-        text = f"No verdict possible{at} after {blocks(analysis)}: {names} may be first{causes}; {median}"
-        return Sentence(text)
+        causes = f"{listed(here.first, 'or')} may be first{causes}"
+        return Sentence(f"No verdict possible{at} after {blocks(analysis)}: {causes}; {median}")
     best, but = here.first[0], words.reserve(code for each in here.influences for code in each.codes)
     if here.first_place is FirstPlace.FIRST:
-        text = f"{best} {_best(analysis, best, here.point, at)}{but}"
-        return Sentence(text, "quiet" if here.influences else "faster")
+        text = f"{best} {(is_best := _best(metric))}{at}"
+        if not below_table or here.influences:
+            text += f": {figure}" if noun in is_best else f": {noun} {figure}"
+        return Sentence(text + but, "quiet" if here.influences else "faster")
     within = f"equal within {units.percent(analysis.experiment.margin)}"
-    text = f"{listed(here.first)} share the first place{at}, {within}: {possessive(best)} "
-    return Sentence(text + _figure(analysis, best, here.point) + but, "even")
+    text = f"{listed(here.first)} share the first place{at}, {within}: {possessive(best)} {noun} {figure}"
+    return Sentence(text + but, "even")
 
 
-def _best(analysis: RunAnalysis, name: str, point: Point, at: str) -> str:
-    """`is fastest: time per hop 133 ns`, `needs the least memory: 7 KiB`, `has the highest rate: 9 /s`."""
-    metric, figure = analysis.headline, _figure(analysis, name, point)
+def _best(metric: Metric) -> str:
+    """`is fastest`, `needs the least memory held`, `has the highest rate`."""
     if metric.is_time and "CPU" not in metric.noun:
-        return f"is fastest{at}: {figure}"
+        return "is fastest"
     verb = "needs the least" if metric.is_time or metric.unit == "B" else "has the lowest"
-    verb = verb if metric.smaller_is_better else "has the highest"
-    return f"{verb} {metric.noun}{at}: {figure.removeprefix(metric.noun).strip()}"
+    return f"{verb if metric.smaller_is_better else 'has the highest'} {metric.noun}"
 
 
-def _distances(analysis: RunAnalysis, here: Standing) -> str:
+def _distances(analysis: RunAnalysis, here: Standing, is_named: bool) -> str:
     """The next behind and the last, by ratios to the best: `go takes 2.5 times as long as erlang (2.2–4.1),
-    ruby 28 times (18–34)`. In an unfinished run, the nearest only."""
+    ruby 28 times (18–34)`. In an unfinished run, the nearest only. `is_named`: it stands just before."""
     metric, is_over, best = analysis.headline, analysis.is_over, here.first[0]
     shown = list((here.behind if is_over else here.ratios).items())
     shown = [*shown[:1], *(shown[1:][-1:] if is_over else [])]
@@ -135,10 +136,11 @@ def _distances(analysis: RunAnalysis, here: Standing) -> str:
         elif parts:
             text = f"{name} {size}{f' {how}' if how != before else ''}"
         else:
-            text = f"{name} {verb} {size} {how} {'than' if how == longer else 'as'} {best}"
+            than = "" if is_named else f" {'than' if how == longer else 'as'} {best}"
+            text = f"{name} {verb} {size} {how}{than}"
         parts.append(text + f" ({ends})" * bool(ends) + words.OVERSTATED * (name in here.overstated))
         before = how
-    start = "" if metric.smaller_is_better or not parts else "That is "
+    start = "" if metric.smaller_is_better or is_named or not parts else "That is "
     return start + ", ".join(parts)
 
 

@@ -59,7 +59,8 @@ def show(
             line.append(f"{' ' * gap if gap > 1 else '; '}{right}", style="not bold dim")
         console.print(line)
         render(first_table(analysis, None if is_one_table else point), console, box=None)
-        sentences = answers(analysis)[:MOST_SENTENCES] if is_one_table else point_answer(analysis, standing)
+        of_point = point_answer(analysis, standing, below_table=True)
+        sentences = answers(analysis)[:MOST_SENTENCES] if is_one_table else of_point
         new = [each for each in sentences if each.text not in said]
         said.update(each.text for each in new)
         if new:
@@ -123,9 +124,8 @@ def show_warnings(runs: Sequence[RunAnalysis], console: Console, but: str = "") 
     by_code: dict[str, dict[str, list[str]]] = {}
     for run in runs:
         for each in (each for each in run.diagnostics if each.code != but):
-            by_code.setdefault(each.code, {}).setdefault(diagnostics.words(each)[0], []).append(
-                part_name(run)
-            )
+            texts, text = by_code.setdefault(each.code, {}), diagnostics.words(each)[0]
+            texts.setdefault(text, []).append(part_name(run))
     most = min(_MOST_WARNINGS, 2 * sum(len(run.points) for run in runs))
     for code, texts in [*by_code.items()][:most]:
         (text, parts), *others = texts.items()
@@ -311,9 +311,7 @@ SHADES = " ░▒▓█"
 
 def bar(share: float, width: int) -> str:
     """A bar of up to `width` characters; any share above 0 shows (rich.bar.Bar rounds it down to nothing)."""
-    eighths = round(share * width * 8)
-    if share > 0:
-        eighths = max(1, eighths)
+    eighths = max(int(share > 0), round(share * width * 8))
     return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
 
 
@@ -348,6 +346,5 @@ def band_label(edge_ns: float) -> str:
 
 def shade(count: int, highest: int) -> int:
     """How dark a count is drawn, 0 to 4 (the highest), on a log scale that shows a few slow replies too."""
-    if count <= 0 or highest <= 0:
-        return 0
-    return min(4, max(1, math.ceil(4 * math.log1p(count) / math.log1p(highest))))
+    is_seen = count > 0 and highest > 0
+    return min(4, max(1, math.ceil(4 * math.log1p(count) / math.log1p(highest)))) if is_seen else 0
