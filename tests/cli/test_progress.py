@@ -51,6 +51,14 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return now
 
 
+def test_brief_trials_do_not_redraw_the_line_each_time(clock: list[float]) -> None:
+    with LiveProgress(Console(file=(out := io.StringIO()), force_terminal=True), quiet=True) as progress:
+        for block in range(1, 101):
+            progress.on_trial(block, cell("a"))
+            clock[0] += 0.001
+    assert 2 <= len(set(re.findall(r"block \d+", out.getvalue()))) <= 3
+
+
 @pytest.mark.parametrize(
     ("rule", "limits", "left"),
     [

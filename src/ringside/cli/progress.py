@@ -32,6 +32,8 @@ _PREPARATION_S = 15.0
 # If a block of commands takes `_SLOW_BLOCK_S` or longer, a line says so, and again when that time has changed
 # by the share `_CHANGE`. Without a live line, another one says every `_SILENCE_S` what is done.
 _SLOW_BLOCK_S, _CHANGE, _SILENCE_S = 2.0, 0.25, 10.0
+# The live line is drawn no more often: that takes as long as a trial of a brief command.
+_REDRAW_S = 0.05
 
 
 class LiveProgress(Listener):
@@ -48,7 +50,7 @@ class LiveProgress(Listener):
         self._is_live = console.is_terminal
         # No thread of its own: the line is drawn when something has changed.
         self._live = Live(console=console, auto_refresh=False, transient=True)
-        self._doing, self._since = "", time.monotonic()
+        self._doing, self._since, self._drawn = "", time.monotonic(), 0.0
         self._block, self._first_block, self._blocks_began = 0, 0, 0.0
         # Of the run: its time limit, its number of blocks where that is fixed, and the least one.
         self._time_s: float | None = None
@@ -181,6 +183,7 @@ class LiveProgress(Listener):
         self.on_say(f"a block takes {quantity(block_s, 's')}{due}{so_far}")
 
     def on_tick(self) -> None:
+        self._drawn = 0.0
         self._draw()
 
     def on_trial_end(self, trial: Trial, seconds: float) -> None:
@@ -226,6 +229,9 @@ class LiveProgress(Listener):
             if self._paces and time.monotonic() - self._said_s >= _SILENCE_S:
                 self.on_say(f"{where}{self._doing}{lasting}")
             return
+        if time.monotonic() - self._drawn < _REDRAW_S:
+            return
+        self._drawn = time.monotonic()
         line = Text(one_line(f"{where}{self._doing}{lasting}"), no_wrap=True, overflow="ellipsis")
         self._live.update(line, refresh=True)
 

@@ -1,7 +1,5 @@
 """The ratio of metrics that were measured at different times, and therefore not in pairs."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache

@@ -149,9 +149,6 @@ def test_blocks_are_carried_out_in_the_order_of_the_seed_and_everything_is_kept(
     assert bench.has_ended()
 
 
-# --- a probe that fails ---
-
-
 @pytest.mark.parametrize("step", [ProbeError, Outcome.PROBE_FAILED])
 def test_a_probe_that_fails_once_is_a_row_and_the_run_goes_on(bench: Bench, step: Step) -> None:
     assert bench.loop(Maker({1: step, 3: step, 5: step})).conduct()
@@ -194,9 +191,6 @@ def test_probe_failures_do_not_end_runs(bench: Bench, failing: tuple[int, ...], 
     assert maker.checked == checked
 
 
-# --- interrupts and resumes ---
-
-
 @pytest.mark.parametrize(
     ("step", "detail"),
     [
@@ -234,9 +228,6 @@ def test_two_processes_cannot_work_on_one_run(bench: Bench) -> None:
     assert (maker.made, maker.warmed_up) == ([], 0)
     assert bench.trials() == []
     assert bench.loop(maker).conduct()
-
-
-# --- cells that are not measured ---
 
 
 def test_an_unavailable_cell_is_one_row_before_the_first_block(bench: Bench) -> None:
@@ -291,9 +282,6 @@ def test_a_block_whose_first_cell_is_left_out_still_times_the_reference(bench: B
     assert [block for block, _, _, first in maker.made if first] == [1, 2, 3]
 
 
-# --- when it ends ---
-
-
 def test_no_block_begins_after_the_deadline(bench: Bench) -> None:
     assert not bench.loop(Maker(), rule=StoppingRule(3, deadline_s=0)).conduct()
     assert bench.trials() == []
@@ -324,9 +312,6 @@ def test_a_run_whose_time_is_over_has_ended(bench: Bench) -> None:
     assert bench.loop(Maker(), rule=StoppingRule(30, time_s=0, min_timed_blocks=2)).conduct()
     assert places(bench.trials()) == PLANNED[:8]
     assert bench.has_ended()
-
-
-# --- runs that end once all is decided ---
 
 
 def wall_ns(block: int, cell: Cell) -> int:

@@ -458,7 +458,8 @@ class BlockLoop(RunLoop):
         trial = interrupted(block, position, cell)
         try:
             what = (self.maker, block, position, self.measured(cell))
-            trial = replace(attempt(*what, first=is_first), cell=cell)
+            made = attempt(*what, first=is_first)
+            trial = made if made.cell == cell else replace(made, cell=cell)
             self.add(trial, time.monotonic() - since)
         except KeyboardInterrupt:
             if not self.is_kept(trial):

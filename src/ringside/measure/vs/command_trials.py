@@ -279,7 +279,7 @@ class CommandTrials(TrialMaker):
                 detail = f"--metric {pattern.metric.name}: {found}"
                 return dataclasses.replace(trial, outcome=Outcome.WRONG_EVIDENCE, detail=detail)
             outputs[pattern.metric.name] = found
-        return dataclasses.replace(trial, outputs=outputs)
+        return dataclasses.replace(trial, outputs=outputs) if outputs else trial
 
     def _checked(self, command: Command, trial: Trial) -> Trial:
         if trial.outcome in (Outcome.OK, Outcome.INTERRUPTED):
