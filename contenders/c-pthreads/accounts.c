@@ -1,12 +1,17 @@
 /* The accounts: a thread for each unit and each auditor, and a mutex for each account; with sharing=one-lock one mutex
- * for all of them. */
+ * for all of them. With sharing=processes a process in place of each thread, and all that they share in shared memory. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "queue.h"
 #include "settings.h"
@@ -36,15 +41,16 @@ struct auditor {
     pthread_t thread;
     struct queue questions; /* the numbers of units, or -1 */
     int64_t audits, wrong, first, last;
+    int64_t places[PLACES]; /* of the questions, where processes ask them */
 };
 
 static int64_t account_count, unit_count, transfers, auditor_count, every, hot, seed;
-static bool is_one_lock;
+static bool is_one_lock, with_processes;
 static struct account *accounts;
 static pthread_mutex_t lock_of_all = PTHREAD_MUTEX_INITIALIZER;
 static struct unit *units;
 static struct auditor *auditors;
-static _Atomic int64_t counted;
+static _Atomic int64_t *counted;
 
 /* Whoever needs several locks takes them in the order of the accounts, so that no two wait for each other. */
 static void transfer(int64_t source, int64_t target, int64_t amount)
@@ -83,7 +89,7 @@ static void *audit(void *argument)
     struct auditor *self = argument;
     for (int64_t unit; (unit = queue_get(&self->questions)) >= 0;) {
         self->wrong += total() != account_count * OPENING_BALANCE;
-        self->last = atomic_load(&counted);
+        self->last = atomic_load(counted);
         if (self->audits++ == 0)
             self->first = self->last;
         sem_post(&units[unit].answered);
@@ -113,7 +119,7 @@ static void *work(void *argument)
             transfer(source, target, 1 + drawn % 1000);
         }
         if (++self->made % every == 0) {
-            atomic_fetch_add(&counted, every);
+            atomic_fetch_add(counted, every);
             int64_t begin = clock_ns();
             queue_put(&auditors[turn++ % auditor_count].questions, self->number);
             while (sem_wait(&self->answered) != 0) {
@@ -143,34 +149,83 @@ static void hold(void)
     }
 }
 
+/* Memory that all units and auditors share. */
+static void *share(size_t bytes)
+{
+    if (!with_processes)
+        return allocate(bytes);
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        give_up(1, "there is no memory left");
+    return memory;
+}
+
+static void start(pthread_t *thread, void *(*body)(void *), void *argument)
+{
+    if (!with_processes) {
+        thread_start(thread, body, argument);
+        return;
+    }
+    pid_t parent = getpid(), child = fork();
+    if (child < 0)
+        give_up(1, "no more processes can be started");
+    if (child > 0)
+        return;
+    /* It ends with its parent, however that ends. */
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() == parent)
+        body(argument);
+    _exit(0);
+}
+
+/* Waits until so many processes have ended. One that is killed may have had locks that others wait for. */
+static void wait_for(int64_t processes)
+{
+    for (int status; processes > 0; processes--)
+        if (wait(&status) < 0 || status != 0)
+            give_up(1, "a process ended before its work was done");
+}
+
 /* All units and auditors do their work. */
 static void once(bool holding)
 {
-    accounts = allocate((size_t)account_count * sizeof *accounts);
+    accounts = share((size_t)account_count * sizeof *accounts);
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_setpshared(&attributes, with_processes ? PTHREAD_PROCESS_SHARED : PTHREAD_PROCESS_PRIVATE);
     for (int64_t i = 0; i < account_count; i++) {
-        pthread_mutex_init(&accounts[i].lock, NULL);
+        pthread_mutex_init(&accounts[i].lock, &attributes);
         accounts[i].balance = OPENING_BALANCE;
     }
+    pthread_mutexattr_destroy(&attributes);
     if (holding)
         hold();
     int64_t begin = clock_ns();
-    atomic_store(&counted, 0);
+    atomic_store(counted, 0);
     for (int64_t i = 0; i < unit_count; i++) {
         units[i].number = i;
         units[i].made = 0;
-        sem_init(&units[i].answered, 0, 0);
+        sem_init(&units[i].answered, with_processes, 0);
     }
     for (int64_t i = 0; i < auditor_count; i++) {
         auditors[i] = (struct auditor){.audits = 0};
-        queue_init(&auditors[i].questions, PLACES);
-        thread_start(&auditors[i].thread, audit, &auditors[i]);
+        if (with_processes)
+            queue_init_shared(&auditors[i].questions, PLACES, auditors[i].places);
+        else
+            queue_init(&auditors[i].questions, PLACES);
+        start(&auditors[i].thread, audit, &auditors[i]);
     }
     for (int64_t i = 0; i < unit_count; i++)
-        thread_start(&units[i].thread, work, &units[i]);
-    for (int64_t i = 0; i < unit_count; i++)
+        start(&units[i].thread, work, &units[i]);
+    if (with_processes)
+        wait_for(unit_count);
+    for (int64_t i = 0; !with_processes && i < unit_count; i++)
         pthread_join(units[i].thread, NULL);
-    for (int64_t i = 0; i < auditor_count; i++) {
+    for (int64_t i = 0; i < auditor_count; i++)
         queue_put(&auditors[i].questions, -1);
+    if (with_processes)
+        wait_for(auditor_count);
+    for (int64_t i = 0; !with_processes && i < auditor_count; i++) {
         pthread_join(auditors[i].thread, NULL);
         queue_destroy(&auditors[i].questions);
     }
@@ -197,13 +252,16 @@ int main(int argument_count, char **arguments)
     settings_whole_number_or("cores", 1, 1024, 1); /* The kernel spreads the threads. */
     int64_t repeats = settings_whole_number_or("repeats", 1, 3000, 1);
     bool holding = settings_flag("hold");
-    is_one_lock = settings_one_of("sharing", (const char *const[]){"lock-for-each", "one-lock", NULL}) == 1;
+    int sharing = settings_one_of("sharing", (const char *const[]){"lock-for-each", "one-lock", "processes", NULL});
+    is_one_lock = sharing == 1;
+    with_processes = sharing == 2;
 
     int64_t timed = (transfers + TIMED - 1) / TIMED, asked = transfers / every;
-    units = allocate((size_t)unit_count * sizeof *units);
-    auditors = allocate((size_t)auditor_count * sizeof *auditors);
-    int64_t *transfer_ns = allocate((size_t)(unit_count * timed) * sizeof *transfer_ns);
-    int64_t *audit_ns = allocate((size_t)(unit_count * asked + 1) * sizeof *audit_ns);
+    counted = share(sizeof *counted);
+    units = share((size_t)unit_count * sizeof *units);
+    auditors = share((size_t)auditor_count * sizeof *auditors);
+    int64_t *transfer_ns = share((size_t)(unit_count * timed) * sizeof *transfer_ns);
+    int64_t *audit_ns = share((size_t)(unit_count * asked + 1) * sizeof *audit_ns);
     for (int64_t i = 0; i < unit_count; i++) {
         units[i].transfer_ns = &transfer_ns[i * timed];
         units[i].audit_ns = &audit_ns[i * asked];
@@ -215,7 +273,10 @@ int main(int argument_count, char **arguments)
             folded = (31 * folded + (accounts[i].balance % MODULUS + MODULUS) % MODULUS) % MODULUS;
             pthread_mutex_destroy(&accounts[i].lock);
         }
-        free(accounts);
+        if (with_processes)
+            munmap(accounts, (size_t)account_count * sizeof *accounts);
+        else
+            free(accounts);
         for (int64_t i = 0; i < unit_count; i++)
             made += units[i].made;
         for (int64_t i = 0; i < auditor_count; i++) {

@@ -14,6 +14,24 @@ void queue_init(struct queue *queue, size_t places)
     queue->values = allocate(places * sizeof *queue->values);
 }
 
+void queue_init_shared(struct queue *queue, size_t places, int64_t *values)
+{
+    pthread_mutexattr_t of_mutex;
+    pthread_mutexattr_init(&of_mutex);
+    pthread_mutexattr_setpshared(&of_mutex, PTHREAD_PROCESS_SHARED);
+    pthread_mutex_init(&queue->mutex, &of_mutex);
+    pthread_mutexattr_destroy(&of_mutex);
+    pthread_condattr_t of_condition;
+    pthread_condattr_init(&of_condition);
+    pthread_condattr_setpshared(&of_condition, PTHREAD_PROCESS_SHARED);
+    pthread_cond_init(&queue->not_empty, &of_condition);
+    pthread_cond_init(&queue->not_full, &of_condition);
+    pthread_condattr_destroy(&of_condition);
+    queue->places = places;
+    queue->first = queue->count = 0;
+    queue->values = values;
+}
+
 void queue_destroy(struct queue *queue)
 {
     pthread_mutex_destroy(&queue->mutex);

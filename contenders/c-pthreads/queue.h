@@ -14,6 +14,8 @@ struct queue {
 };
 
 void queue_init(struct queue *queue, size_t places);
+/* A queue between processes: it and its values are in memory that they share. It needs no end. */
+void queue_init_shared(struct queue *queue, size_t places, int64_t *values);
 void queue_destroy(struct queue *queue);
 void queue_put(struct queue *queue, int64_t value);
 int64_t queue_get(struct queue *queue);

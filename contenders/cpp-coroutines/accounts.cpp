@@ -1,5 +1,5 @@
 // The accounts: a coroutine for each unit and each auditor, on `cores` threads, and a strand, on which alone the balances
-// are touched.
+// are touched; with sharing=lock-for-each a mutex for each account, with sharing=one-lock one for all.
 #include <asio.hpp>
 #include <asio/experimental/concurrent_channel.hpp>
 
@@ -7,6 +7,7 @@
 #include <atomic>
 #include <future>
 #include <memory>
+#include <mutex>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -26,9 +27,12 @@ struct Problem {
     std::int64_t accounts, units, transfers, auditors, every, hot, seed;
 };
 
-class Bank {
+// The accounts on a strand.
+class Strand {
 public:
-    Bank(asio::thread_pool& pool, std::int64_t accounts)
+    static constexpr bool is_awaited = true;
+
+    Strand(asio::thread_pool& pool, std::int64_t accounts)
         : strand_(pool.get_executor()), balances_(static_cast<std::size_t>(accounts), opening_balance)
     {
     }
@@ -55,6 +59,81 @@ private:
     std::vector<std::int64_t> balances_;
 };
 
+// A mutex for each account. Whoever needs several takes them in the order of the accounts, so that no two wait for each
+// other; nobody waits for anything else meanwhile.
+class LockForEach {
+public:
+    static constexpr bool is_awaited = false;
+
+    LockForEach(asio::thread_pool&, std::int64_t accounts) : accounts_(static_cast<std::size_t>(accounts)) {}
+
+    void transfer(std::int64_t source, std::int64_t target, std::int64_t amount)
+    {
+        auto &from = accounts_[static_cast<std::size_t>(source)], &to = accounts_[static_cast<std::size_t>(target)];
+        const std::lock_guard first(source < target ? from.mutex : to.mutex);
+        const std::lock_guard second(source < target ? to.mutex : from.mutex);
+        from.balance -= amount;
+        to.balance += amount;
+    }
+
+    std::vector<std::int64_t> balances()
+    {
+        std::vector<std::int64_t> copy;
+        copy.reserve(accounts_.size());
+        for (auto& account : accounts_)
+            account.mutex.lock();
+        for (const auto& account : accounts_)
+            copy.push_back(account.balance);
+        for (auto& account : accounts_)
+            account.mutex.unlock();
+        return copy;
+    }
+
+private:
+    struct Account {
+        std::mutex mutex{};
+        std::int64_t balance = opening_balance;
+    };
+
+    std::vector<Account> accounts_;
+};
+
+// One mutex for all accounts.
+class OneLock {
+public:
+    static constexpr bool is_awaited = false;
+
+    OneLock(asio::thread_pool&, std::int64_t accounts)
+        : balances_(static_cast<std::size_t>(accounts), opening_balance)
+    {
+    }
+
+    void transfer(std::int64_t source, std::int64_t target, std::int64_t amount)
+    {
+        const std::lock_guard lock(mutex_);
+        balances_[static_cast<std::size_t>(source)] -= amount;
+        balances_[static_cast<std::size_t>(target)] += amount;
+    }
+
+    std::vector<std::int64_t> balances()
+    {
+        const std::lock_guard lock(mutex_);
+        return balances_;
+    }
+
+private:
+    std::mutex mutex_;
+    std::vector<std::int64_t> balances_;
+};
+
+template <typename Bank> asio::awaitable<std::vector<std::int64_t>> balances_of(Bank& bank)
+{
+    if constexpr (Bank::is_awaited)
+        co_return co_await bank.balances();
+    else
+        co_return bank.balances();
+}
+
 // first, last: how many transfers had been counted at the first audit, and at the last.
 struct Auditor {
     Channel<Channel<std::int64_t>*> questions;
@@ -69,10 +148,11 @@ struct Unit {
 };
 
 // Adds up all accounts for each unit that asks.
+template <typename Bank>
 asio::awaitable<void> audit(Bank& bank, Auditor& self, std::atomic<std::int64_t>& counted)
 {
     while (auto* answer = co_await self.questions.async_receive(use_awaitable)) {
-        const auto balances = co_await bank.balances();
+        const auto balances = co_await balances_of(bank);
         const auto total = std::accumulate(balances.begin(), balances.end(), std::int64_t{0});
         self.wrong += total != static_cast<std::int64_t>(balances.size()) * opening_balance;
         self.last = counted;
@@ -83,6 +163,7 @@ asio::awaitable<void> audit(Bank& bank, Auditor& self, std::atomic<std::int64_t>
 }
 
 // What a unit does: its transfers, and after so many of them it waits for an audit.
+template <typename Bank>
 asio::awaitable<Unit> work(const Problem& problem, std::int64_t number, Bank& bank,
                            const std::vector<std::unique_ptr<Auditor>>& auditors, std::atomic<std::int64_t>& counted)
 {
@@ -96,7 +177,10 @@ asio::awaitable<Unit> work(const Problem& problem, std::int64_t number, Bank& ba
         auto target = draw() % (problem.accounts - 1);
         target += target >= source;
         const auto begin = unit.made % timed == 0 ? Clock::now() : Clock::time_point{};
-        co_await bank.transfer(source, target, 1 + drawn % 1000);
+        if constexpr (Bank::is_awaited)
+            co_await bank.transfer(source, target, 1 + drawn % 1000);
+        else
+            bank.transfer(source, target, 1 + drawn % 1000);
         if (unit.made % timed == 0)
             unit.transfer_ns.push_back(nanoseconds(Clock::now() - begin));
         if (++unit.made % problem.every == 0) {
@@ -128,7 +212,7 @@ struct Books {
     std::vector<std::int64_t> transfer_ns, audit_ns;
 };
 
-void once(const Problem& problem, std::size_t cores, bool hold, Books& books)
+template <typename Bank> void once(const Problem& problem, std::size_t cores, bool hold, Books& books)
 {
     asio::thread_pool pool(cores);
     Bank bank(pool, problem.accounts);
@@ -157,7 +241,7 @@ void once(const Problem& problem, std::size_t cores, bool hold, Books& books)
         auditor.get();
     report("::phase name=transfer ns=", nanoseconds(Clock::now() - begin));
 
-    for (const auto balance : asio::co_spawn(pool, bank.balances(), asio::use_future).get())
+    for (const auto balance : asio::co_spawn(pool, balances_of(bank), asio::use_future).get())
         books.folded = (31 * books.folded + (balance % modulus + modulus) % modulus) % modulus;
     pool.join();
     books.first = books.last = "";
@@ -194,9 +278,11 @@ int main(int count, char** arguments)
     const auto cores = static_cast<std::size_t>(settings.whole_number("cores", 1, 1024, 1));
     const auto hold = settings.flag("hold");
     const auto repeats = settings.whole_number("repeats", 1, 3000, 1);
+    const auto sharing = settings.one_of("sharing", {"owner", "lock-for-each", "one-lock"});
+    const auto run = sharing == "owner" ? once<Strand> : sharing == "one-lock" ? once<OneLock> : once<LockForEach>;
     Books books;
     for (std::int64_t i = 0; i < repeats; ++i)
-        once(problem, cores, hold && i == 0, books);
+        run(problem, cores, hold && i == 0, books);
     report("::result balances=", books.folded, " transfers=", books.made, " audits=", books.audits,
            " wrong=", books.wrong, " first=", books.first, " last=", books.last, " ",
            percentiles("transfer", books.transfer_ns), " ", percentiles("audit", books.audit_ns));

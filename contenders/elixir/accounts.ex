@@ -1,6 +1,7 @@
 defmodule Accounts do
   @moduledoc """
-  The accounts: a `GenServer` has all of them, and each unit and each auditor is a `Task` that calls it.
+  The accounts: a `GenServer` has all of them, and each unit and each auditor is a `Task` that calls it. With
+  sharing=coordinator there is a `GenServer` for each account.
   """
 
   import Output
@@ -37,13 +38,96 @@ defmodule Accounts do
     def handle_call(:balances, _, balances), do: {:reply, balances, balances}
   end
 
+  defmodule Account do
+    @moduledoc "Has one account."
+
+    use GenServer
+
+    @impl true
+    def init(number), do: {:ok, {number, 1000}}
+
+    @impl true
+    def handle_cast({:add, amount, {unit, reference}}, {number, balance}) do
+      send(unit, {reference, :added})
+      {:noreply, {number, balance + amount}}
+    end
+
+    def handle_cast({:tell, {auditor, reference}}, {number, balance}) do
+      send(auditor, {reference, number, balance})
+      {:noreply, {number, balance}}
+    end
+  end
+
+  defmodule Coordinator do
+    @moduledoc """
+    Puts transfers and audits in an order, and hands each on to the accounts that it is about. Messages from one process
+    to another keep their order, so every account gets an audit after the transfers before it and before those that come
+    later.
+    """
+
+    use GenServer
+
+    def open(accounts), do: GenServer.start_link(__MODULE__, accounts)
+
+    @doc "Returns when both accounts have changed."
+    def transfer(coordinator, source, target, amount) do
+      reference = make_ref()
+      GenServer.cast(coordinator, {:transfer, source, target, amount, {self(), reference}})
+
+      for _ <- 1..2 do
+        receive do
+          {^reference, :added} -> :ok
+        end
+      end
+
+      :ok
+    end
+
+    @doc "All balances, by their accounts."
+    def balances(coordinator) do
+      reference = make_ref()
+      accounts = GenServer.call(coordinator, {:balances, reference}, :infinity)
+
+      Map.new(1..accounts, fn _ ->
+        receive do
+          {^reference, number, balance} -> {number, balance}
+        end
+      end)
+    end
+
+    @impl true
+    def init(accounts) do
+      opened = for number <- 0..(accounts - 1), do: elem(GenServer.start_link(Account, number), 1)
+      {:ok, List.to_tuple(opened)}
+    end
+
+    @impl true
+    def handle_cast({:transfer, source, target, amount, from}, accounts) do
+      GenServer.cast(elem(accounts, source), {:add, -amount, from})
+      GenServer.cast(elem(accounts, target), {:add, amount, from})
+      {:noreply, accounts}
+    end
+
+    @impl true
+    def handle_call({:balances, reference}, {auditor, _}, accounts) do
+      for account <- Tuple.to_list(accounts), do: GenServer.cast(account, {:tell, {auditor, reference}})
+      {:reply, tuple_size(accounts), accounts}
+    end
+
+    @impl true
+    def terminate(_, accounts), do: accounts |> Tuple.to_list() |> Enum.each(&GenServer.stop/1)
+  end
+
   defstruct folded: 0, transfers: 0, audits: 0, wrong: 0, seen: [], times: []
 
   def main do
     given = Settings.read()
     Settings.whole_number(given, "cores", 1..1024, 1)
 
+    sharing = Settings.one_of(given, "sharing", ["owner", "coordinator"])
+
     problem = %{
+      module: if(sharing == "owner", do: Bank, else: Coordinator),
       accounts: Settings.whole_number(given, "accounts", 2..100_000),
       units: Settings.whole_number(given, "units", 1..10_000),
       transfers: Settings.whole_number(given, "transfers", 1..1_000_000),
@@ -60,7 +144,7 @@ defmodule Accounts do
   end
 
   defp once(problem, hold, books) do
-    {:ok, bank} = Bank.open(problem.accounts)
+    {:ok, bank} = problem.module.open(problem.accounts)
 
     if hold do
       report("::await name=opened")
@@ -70,7 +154,7 @@ defmodule Accounts do
     start = clock()
     # The transfers counted, for all to read.
     counted = :counters.new(1, [:atomics])
-    auditing = for _ <- 1..problem.auditors, do: Task.async(fn -> audit(bank, problem.accounts, counted, nil) end)
+    auditing = for _ <- 1..problem.auditors, do: Task.async(fn -> audit(bank, problem, counted, nil) end)
     auditors = auditing |> Enum.map(& &1.pid) |> List.to_tuple()
 
     worked =
@@ -81,7 +165,7 @@ defmodule Accounts do
     Enum.each(auditing, &send(&1.pid, :ended))
     seen = Task.await_many(auditing, :infinity)
     phase("transfer", clock() - start)
-    balances = Bank.balances(bank)
+    balances = problem.module.balances(bank)
     GenServer.stop(bank)
 
     %Accounts{
@@ -97,16 +181,16 @@ defmodule Accounts do
   defp fold(balance, folded), do: rem(31 * folded + Integer.mod(balance, @modulus), @modulus)
 
   # Adds up all accounts for each unit that asks.
-  defp audit(bank, accounts, counted, seen) do
+  defp audit(bank, problem, counted, seen) do
     receive do
       {:audit, from, reference} ->
-        total = bank |> Bank.balances() |> Map.values() |> Enum.sum()
-        wrong = if total == accounts * @opening_balance, do: 0, else: 1
+        total = bank |> problem.module.balances() |> Map.values() |> Enum.sum()
+        wrong = if total == problem.accounts * @opening_balance, do: 0, else: 1
         now = :counters.get(counted, 1)
         seen = seen || %{audits: 0, wrong: 0, first: now}
         send(from, {reference, total})
         seen = %{seen | audits: seen.audits + 1, wrong: seen.wrong + wrong}
-        audit(bank, accounts, counted, Map.put(seen, :last, now))
+        audit(bank, problem, counted, Map.put(seen, :last, now))
 
       :ended ->
         seen || %{audits: 0, wrong: 0, first: 0, last: 0}
@@ -128,7 +212,7 @@ defmodule Accounts do
     target = rem(x3, problem.accounts - 1)
     target = if target >= source, do: target + 1, else: target
     begun = if rem(made, @timed) == 0, do: clock()
-    :ok = Bank.transfer(bank, source, target, 1 + rem(x1, 1000))
+    :ok = problem.module.transfer(bank, source, target, 1 + rem(x1, 1000))
     times = if begun, do: [clock() - begun | times], else: times
 
     if rem(made + 1, problem.every) == 0 do

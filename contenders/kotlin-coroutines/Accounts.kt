@@ -15,7 +15,8 @@ private const val OPENING_BALANCE = 1000L
 /** A unit reads the clock before and after one of so many transfers. */
 private const val TIMED = 16
 
-/** The accounts: a coroutine for each unit and each auditor, and a mutex for each account, which suspends who waits. */
+/** The accounts: a coroutine for each unit and each auditor, and a mutex for each account, which suspends who waits;
+ * with `sharing=one-lock` one for all. */
 fun main(arguments: Array<String>) {
     val settings = Settings(arguments)
     settings.cores()
@@ -29,16 +30,24 @@ fun main(arguments: Array<String>) {
     }
 }
 
+/** What all units and auditors share. */
+private interface Bank {
+    suspend fun transfer(source: Int, target: Int, amount: Long)
+
+    /** A consistent copy. */
+    suspend fun balances(): LongArray
+}
+
 private class Account {
     val mutex = Mutex()
     var balance = OPENING_BALANCE
 }
 
 /** Who needs several locks takes them in the order of the accounts, so that no two wait for each other. */
-private class Bank(accounts: Int) {
+private class LockForEach(accounts: Int) : Bank {
     private val accounts = List(accounts) { Account() }
 
-    suspend fun transfer(source: Int, target: Int, amount: Long) {
+    override suspend fun transfer(source: Int, target: Int, amount: Long) {
         accounts[minOf(source, target)].mutex.withLock {
             accounts[maxOf(source, target)].mutex.withLock {
                 accounts[source].balance -= amount
@@ -47,7 +56,7 @@ private class Bank(accounts: Int) {
         }
     }
 
-    suspend fun balances(): LongArray {
+    override suspend fun balances(): LongArray {
         accounts.forEach { it.mutex.lock() }
         try {
             return LongArray(accounts.size) { accounts[it].balance }
@@ -55,6 +64,20 @@ private class Bank(accounts: Int) {
             accounts.forEach { it.mutex.unlock() }
         }
     }
+}
+
+private class OneLock(accounts: Int) : Bank {
+    private val mutex = Mutex()
+    private val balances = LongArray(accounts) { OPENING_BALANCE }
+
+    override suspend fun transfer(source: Int, target: Int, amount: Long) {
+        mutex.withLock {
+            balances[source] -= amount
+            balances[target] += amount
+        }
+    }
+
+    override suspend fun balances() = mutex.withLock { balances.clone() }
 }
 
 /** What an auditor saw. `first`, `last`: how many transfers had been counted. */
@@ -93,10 +116,11 @@ private class Problem(settings: Settings) {
     private val every = settings.wholeNumber("every", 1L..1_000_000).toInt()
     private val hot = settings.wholeNumber("hot", 0L..100, 0)
     private val seed = settings.wholeNumber("seed", 0..4_294_967_295, 0)
+    private val isOneLock = settings.oneOf("sharing", "lock-for-each", "one-lock") == "one-lock"
 
     /** Has all units and auditors do their work. */
     suspend fun once(hold: Boolean, before: Totals): Totals = coroutineScope {
-        val bank = Bank(accounts)
+        val bank = if (isOneLock) OneLock(accounts) else LockForEach(accounts)
         if (hold) {
             report("::await name=opened")
             awaitLine()

@@ -1,15 +1,12 @@
 # frozen_string_literal: true
 
 # The accounts: a thread for each unit and each auditor, and one mutex for all accounts; with `sharing=lock-for-each` a
-# mutex for each of them.
+# mutex for each of them, with `sharing=coordinator` a thread for each. With `sharing=owner` units and auditors are
+# ractors, and one more has all accounts.
 
 require_relative "settings"
-
-OPENING_BALANCE = 1000
-MODULUS = 2_147_483_647
-FACTOR = 48_271
-# A unit reads the clock before and after one of so many transfers.
-TIMED = 16
+require_relative "transfers"
+require_relative "ractors"
 
 # One mutex for all accounts.
 class OneLock
@@ -26,6 +23,7 @@ class OneLock
   end
 
   def balances = @mutex.synchronize { @balances.dup }
+  def close = nil
 end
 
 # A mutex for each account. Who needs several takes them in the order of the accounts, so that no two wait for each other.
@@ -51,10 +49,67 @@ class LockForEach
   ensure
     @mutexes.each(&:unlock)
   end
+
+  def close = nil
+end
+
+# A thread for each account, and one that hands each transfer and audit on to those that it is about. Queues keep their
+# order, so every account gets an audit after the transfers before it and before those that come later.
+class Coordinator
+  def initialize(accounts)
+    @orders = Queue.new
+    steps = Array.new(accounts) { Queue.new }
+    @threads = steps.each_with_index.map { |queue, account| Thread.new { own(account, queue) } }
+    @threads << Thread.new { hand_on(steps) }
+    @accounts = accounts
+  end
+
+  # Returns when both accounts have changed.
+  def transfer(source, target, amount)
+    answers = (Thread.current[:answers] ||= Queue.new)
+    @orders << [answers, source, target, amount]
+    answers.pop
+    answers.pop
+  end
+
+  def balances
+    answers = (Thread.current[:answers] ||= Queue.new)
+    @orders << [answers]
+    Array.new(@accounts) { answers.pop }.sort.map(&:last)
+  end
+
+  def close
+    @orders.close
+    @threads.each(&:join)
+  end
+
+  private
+
+  def hand_on(steps)
+    while (order = @orders.pop)
+      answers, source, target, amount = order
+      if amount
+        steps[source] << [answers, -amount]
+        steps[target] << [answers, amount]
+      else
+        steps.each { |account| account << [answers, 0] }
+      end
+    end
+    steps.each(&:close)
+  end
+
+  def own(account, steps)
+    balance = OPENING_BALANCE
+    while (step = steps.pop)
+      answers, amount = step
+      balance += amount
+      answers << [account, balance]
+    end
+  end
 end
 
 # What units and auditors write down while the work is done once.
-Books = Struct.new(:counted, :finished, :transfer_ns, :audit_ns, :mutex)
+Books = Struct.new(:counted, :mutex)
 
 # A thread that adds up all accounts for each unit that asks.
 class Auditor
@@ -88,95 +143,105 @@ class Auditor
   end
 end
 
-# The arguments, the units, and what all repeats come to.
+# Where the thread of a unit asks for audits.
+class Desk
+  def initialize(auditors, books)
+    @auditors = auditors
+    @books = books
+    @answer = Queue.new
+  end
+
+  def count(transfers) = @books.mutex.synchronize { @books.counted += transfers }
+
+  # Waits for the answer.
+  def ask(auditor)
+    @auditors[auditor].ask(@answer)
+    @answer.pop
+  end
+end
+
+# Units and auditors as threads.
+class Threads
+  def initialize(bank)
+    @kind = bank
+  end
+
+  def open(problem)
+    @problem = problem
+    @bank = @kind.new(problem.accounts)
+  end
+
+  # What the units and the auditors have done.
+  def work
+    books = Books.new(0, Mutex.new)
+    auditors = Array.new(@problem.auditors) { Auditor.new(@bank, @problem.accounts, books) }
+    units = Array.new(@problem.units) do |number|
+      Thread.new { Unit.new(@problem, number).work(@bank, Desk.new(auditors, books)) }
+    end
+    worked = units.map(&:value)
+    auditors.each(&:finish)
+    [worked, auditors]
+  end
+
+  def close
+    balances = @bank.balances
+    @bank.close
+    balances
+  end
+end
+
+# The arguments, and what all repeats come to.
 class Accounts
   def initialize(settings)
-    @accounts = settings.whole_number("accounts", 2..100_000)
-    @units = settings.whole_number("units", 1..10_000)
-    @transfers = settings.whole_number("transfers", 1..1_000_000)
-    @auditors = settings.whole_number("auditors", 1..1000)
-    @every = settings.whole_number("every", 1..1_000_000)
-    @hot = settings.whole_number("hot", 0..100, 0)
-    @seed = settings.whole_number("seed", 0..4_294_967_295, 0)
+    @problem = Problem.new(
+      settings.whole_number("accounts", 2..100_000), settings.whole_number("units", 1..10_000),
+      settings.whole_number("transfers", 1..1_000_000), settings.whole_number("auditors", 1..1000),
+      settings.whole_number("every", 1..1_000_000), settings.whole_number("hot", 0..100, 0),
+      settings.whole_number("seed", 0..4_294_967_295, 0)
+    ).freeze
     @repeats = settings.whole_number("repeats", 1..3000, 1)
     @hold = settings.flag?("hold")
-    @bank = settings.one_of("sharing", "one-lock", "lock-for-each") == "one-lock" ? OneLock : LockForEach
-    settings.whole_number("cores", 1..1024, 1) # Of no use: one thread at a time runs Ruby.
+    settings.whole_number("cores", 1..1024, 1) # Of no use to threads: one at a time runs Ruby.
+    @crew = crew(settings.one_of("sharing", "one-lock", "lock-for-each", "coordinator", "owner"))
     @folded = @finished = @audits = @wrong = 0
   end
 
   def run
-    books = auditors = nil
-    @repeats.times { books, auditors = once }
+    units = auditors = nil
+    @repeats.times { units, auditors = once }
     counts = "transfers=#{@finished} audits=#{@audits} wrong=#{@wrong}"
     seen = "first=#{auditors.map(&:first).join(",")} last=#{auditors.map(&:last).join(",")}"
-    times = "#{percentiles("transfer", books.transfer_ns)} #{percentiles("audit", books.audit_ns)}"
+    times = "#{percentiles("transfer", units.flat_map(&:transfer_ns))} #{percentiles("audit", units.flat_map(&:audit_ns))}"
     Settings.report("::result balances=#{@folded} #{counts} #{seen} #{times}")
   end
 
   private
 
+  def crew(sharing)
+    case sharing
+    when "owner" then Ractors.new
+    when "coordinator" then Threads.new(Coordinator)
+    else Threads.new(sharing == "one-lock" ? OneLock : LockForEach)
+    end
+  end
+
   def once
-    bank = @bank.new(@accounts)
+    @crew.open(@problem)
     hold if @hold
     begin_ns = Settings.clock
-    books = Books.new(0, 0, [], [], Mutex.new)
-    auditors = Array.new(@auditors) { Auditor.new(bank, @accounts, books) }
-    Array.new(@units) { |unit| Thread.new { work(unit, bank, books, auditors) } }.each(&:join)
-    auditors.each(&:finish)
+    units, auditors = @crew.work
     Settings.report("::phase name=transfer ns=#{Settings.clock - begin_ns}")
-    bank.balances.each { |balance| @folded = ((31 * @folded) + (balance % MODULUS)) % MODULUS }
-    @finished += books.finished
+    @crew.close.each { |balance| @folded = ((31 * @folded) + (balance % MODULUS)) % MODULUS }
+    @finished += units.sum(&:made)
     @audits += auditors.sum(&:audits)
     @wrong += auditors.sum(&:wrong)
-    [books, auditors]
+    [units, auditors]
   end
 
   def hold
     @hold = false
     Settings.report("::await name=opened")
     $stdin.gets
-  end
-
-  # What a unit does: its transfers, and after so many of them it waits for an audit.
-  def work(unit, bank, books, auditors)
-    transfer_ns = []
-    audit_ns = []
-    answer = Queue.new
-    number = 0
-    turn = unit
-    x = 1 + ((@seed + unit) % (MODULUS - 1))
-    while number < @transfers
-      x = FACTOR * x % MODULUS
-      amount = 1 + (x % 1000)
-      hot = x / 1000 % 100 < @hot
-      x = FACTOR * x % MODULUS
-      source = hot ? 0 : x % @accounts
-      x = FACTOR * x % MODULUS
-      target = x % (@accounts - 1)
-      target += 1 if target >= source
-      if (number % TIMED).zero?
-        begin_ns = Settings.clock
-        bank.transfer(source, target, amount)
-        transfer_ns << (Settings.clock - begin_ns)
-      else
-        bank.transfer(source, target, amount)
-      end
-      number += 1
-      next unless (number % @every).zero?
-
-      books.mutex.synchronize { books.counted += @every }
-      begin_ns = Settings.clock
-      auditors[turn % auditors.size].ask(answer)
-      answer.pop
-      audit_ns << (Settings.clock - begin_ns)
-      turn += 1
-    end
-    books.mutex.synchronize do
-      books.finished += number
-      books.transfer_ns.concat(transfer_ns)
-      books.audit_ns.concat(audit_ns)
-    end
   end
 
   # The smallest times that so many percent do not exceed; 0 where there is none.

@@ -1,4 +1,5 @@
-//! The accounts: a concurrent function for each unit and each auditor, and a mutex for each account.
+//! The accounts: a concurrent function for each unit and each auditor, and a mutex for each account;
+//! with sharing=one-lock one mutex for all of them.
 
 const std = @import("std");
 const shared = @import("shared.zig");
@@ -9,29 +10,36 @@ const opening_balance = 1000;
 const timed = 16;
 const places = 100;
 
-const Settings = struct { accounts: u64, units: u64, transfers: u64, auditors: u64, every: u64, hot: u64, seed: u64 };
+const Settings = struct { accounts: u64, units: u64, transfers: u64, auditors: u64, every: u64, hot: u64, seed: u64, is_one_lock: bool };
 
 const Account = struct { mutex: Io.Mutex = .init, balance: i64 = opening_balance };
 
-/// Whoever needs several mutexes takes them in the order of the accounts, so that no two wait for each other.
-fn transfer(io: Io, accounts: []Account, source: u64, target: u64, amount: i64) void {
-    const first = &accounts[@min(source, target)];
-    const second = &accounts[@max(source, target)];
-    first.mutex.lockUncancelable(io);
-    defer first.mutex.unlock(io);
-    second.mutex.lockUncancelable(io);
-    defer second.mutex.unlock(io);
-    accounts[source].balance -= amount;
-    accounts[target].balance += amount;
-}
+/// The accounts, and how they are guarded: each by its own mutex, or all by that of the first.
+const Bank = struct {
+    accounts: []Account,
+    is_one_lock: bool,
 
-fn total(io: Io, accounts: []Account) i64 {
-    for (accounts) |*account| account.mutex.lockUncancelable(io);
-    defer for (accounts) |*account| account.mutex.unlock(io);
-    var sum: i64 = 0;
-    for (accounts) |account| sum += account.balance;
-    return sum;
-}
+    /// Whoever needs several mutexes takes them in the order of the accounts, so that no two wait for each other.
+    fn transfer(bank: Bank, io: Io, source: u64, target: u64, amount: i64) void {
+        const first = &bank.accounts[if (bank.is_one_lock) 0 else @min(source, target)];
+        const second = &bank.accounts[@max(source, target)];
+        first.mutex.lockUncancelable(io);
+        defer first.mutex.unlock(io);
+        if (!bank.is_one_lock) second.mutex.lockUncancelable(io);
+        defer if (!bank.is_one_lock) second.mutex.unlock(io);
+        bank.accounts[source].balance -= amount;
+        bank.accounts[target].balance += amount;
+    }
+
+    fn total(bank: Bank, io: Io) i64 {
+        const guarded = bank.accounts[0..if (bank.is_one_lock) 1 else bank.accounts.len];
+        for (guarded) |*account| account.mutex.lockUncancelable(io);
+        defer for (guarded) |*account| account.mutex.unlock(io);
+        var sum: i64 = 0;
+        for (bank.accounts) |account| sum += account.balance;
+        return sum;
+    }
+};
 
 const Answers = Io.Queue(i64);
 
@@ -43,11 +51,11 @@ const Auditor = struct {
     first: u64 = 0,
     last: u64 = 0,
 
-    fn work(auditor: *Auditor, io: Io, accounts: []Account, counted: *std.atomic.Value(u64)) void {
+    fn work(auditor: *Auditor, io: Io, bank: Bank, counted: *std.atomic.Value(u64)) void {
         // The queue is closed when all units have ended.
         while (auditor.questions.getOneUncancelable(io)) |answers| {
-            const sum = total(io, accounts);
-            if (sum != opening_balance * @as(i64, @intCast(accounts.len))) auditor.wrong += 1;
+            const sum = bank.total(io);
+            if (sum != opening_balance * @as(i64, @intCast(bank.accounts.len))) auditor.wrong += 1;
             auditor.last = counted.load(.monotonic);
             if (auditor.audits == 0) auditor.first = auditor.last;
             auditor.audits += 1;
@@ -68,7 +76,7 @@ const Unit = struct {
         io: Io,
         number: u64,
         settings: *const Settings,
-        accounts: []Account,
+        bank: Bank,
         auditors: []Auditor,
         counted: *std.atomic.Value(u64),
     ) void {
@@ -86,10 +94,10 @@ const Unit = struct {
             if (target >= source) target += 1;
             if (unit.made % timed == 0) {
                 const begin = shared.clock(io);
-                transfer(io, accounts, source, target, amount);
+                bank.transfer(io, source, target, amount);
                 unit.transfer_ns[unit.made / timed] = @intCast(shared.clock(io) - begin);
             } else {
-                transfer(io, accounts, source, target, amount);
+                bank.transfer(io, source, target, amount);
             }
             unit.made += 1;
             if (unit.made % settings.every == 0) {
@@ -118,6 +126,7 @@ fn once(
 ) !void {
     const accounts = try allocator.alloc(Account, settings.accounts);
     for (accounts) |*account| account.* = .{};
+    const bank: Bank = .{ .accounts = accounts, .is_one_lock = settings.is_one_lock };
     if (hold) {
         shared.report(io, "::await name=opened", .{});
         shared.lineFromStdin(io);
@@ -127,12 +136,12 @@ fn once(
     var auditing: Io.Group = .init;
     for (auditors) |*auditor| {
         auditor.* = .{ .questions = .init(try allocator.alloc(*Answers, places)) };
-        try auditing.concurrent(io, Auditor.work, .{ auditor, io, accounts, &counted });
+        try auditing.concurrent(io, Auditor.work, .{ auditor, io, bank, &counted });
     }
     var working: Io.Group = .init;
     for (units, 0..) |*unit, number| {
         unit.made = 0;
-        try working.concurrent(io, Unit.work, .{ unit, io, number, settings, accounts, auditors, &counted });
+        try working.concurrent(io, Unit.work, .{ unit, io, number, settings, bank, auditors, &counted });
     }
     try working.await(io);
     for (auditors) |*auditor| auditor.questions.close(io);
@@ -167,6 +176,7 @@ pub fn main(init: std.process.Init) !void {
         .every = given.number("every", null, 1, 1_000_000),
         .hot = given.number("hot", 0, 0, 100),
         .seed = given.number("seed", 0, 0, std.math.maxInt(u32)),
+        .is_one_lock = std.mem.eql(u8, given.oneOf("sharing", &.{ "lock-for-each", "one-lock" }), "one-lock"),
     };
     const hold = given.flag("hold");
     const repeats = given.number("repeats", 1, 1, 3000);

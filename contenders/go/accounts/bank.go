@@ -136,6 +136,89 @@ func (c *correspondent) transfer(source, target int, amount int64) {
 
 func (c *correspondent) balances(into []int64) { c.ask(request{into: into}) }
 
+// coordinator is a goroutine that puts transfers and audits in an order, and hands
+// each on to the goroutines of the accounts that it is about. A channel keeps its
+// order, so every account gets an audit after the transfers before it and before
+// those that come later.
+type coordinator chan order
+
+// order is a transfer, or the wish for all balances. Accounts answer the channel.
+type order struct {
+	source, target int
+	amount         int64
+	answers        chan<- holding
+	isAudit        bool
+}
+
+// step is what an account adds, 0 for an audit, before it answers.
+type step struct {
+	amount  int64
+	answers chan<- holding
+}
+
+// holding is the answer of an account.
+type holding struct {
+	account int
+	balance int64
+}
+
+func newCoordinator(accounts int) coordinator {
+	orders := make(coordinator)
+	steps := make([]chan step, accounts)
+	for i := range steps {
+		steps[i] = make(chan step)
+		go own(i, steps[i])
+	}
+	go func() {
+		for o := range orders {
+			if o.isAudit {
+				for _, account := range steps {
+					account <- step{answers: o.answers}
+				}
+			} else {
+				steps[o.source] <- step{amount: -o.amount, answers: o.answers}
+				steps[o.target] <- step{amount: o.amount, answers: o.answers}
+			}
+		}
+		for _, account := range steps {
+			close(account)
+		}
+	}()
+	return orders
+}
+
+// own has one account.
+func own(account int, steps <-chan step) {
+	balance := int64(openingBalance)
+	for s := range steps {
+		balance += s.amount
+		s.answers <- holding{account, balance}
+	}
+}
+
+func (c coordinator) client() client { return &customer{c, make(chan holding)} }
+func (c coordinator) close()         { close(c) }
+
+// customer is a goroutine that sends orders, and its channel for answers.
+type customer struct {
+	coordinator coordinator
+	answers     chan holding
+}
+
+func (c *customer) transfer(source, target int, amount int64) {
+	c.coordinator <- order{source: source, target: target, amount: amount, answers: c.answers}
+	<-c.answers
+	<-c.answers
+}
+
+func (c *customer) balances(into []int64) {
+	c.coordinator <- order{answers: c.answers, isAudit: true}
+	for range into {
+		h := <-c.answers
+		into[h.account] = h.balance
+	}
+}
+
 func opened(accounts int) []int64 {
 	balances := make([]int64, accounts)
 	for i := range balances {

@@ -1,6 +1,7 @@
 // The accounts: a goroutine for each unit and each auditor. A mutex for each
-// account guards its balance; with sharing=one-lock one mutex guards all, and
-// with sharing=owner a goroutine has them, to which all others send requests.
+// account guards its balance; with sharing=one-lock one mutex guards all, with
+// sharing=owner a goroutine has them, to which all others send requests, and with
+// sharing=coordinator there is a goroutine for each account.
 package main
 
 import (
@@ -51,13 +52,15 @@ func main() {
 		hot:       given.WholeNumberOr("hot", 0, 100, 0),
 		seed:      given.WholeNumberOr("seed", 0, 4_294_967_295, 0),
 	}
-	switch given.OneOf("sharing", "lock-for-each", "one-lock", "owner") {
+	switch given.OneOf("sharing", "lock-for-each", "one-lock", "owner", "coordinator") {
 	case "lock-for-each":
 		p.open = func(accounts int) bank { return newLockForEach(accounts) }
 	case "one-lock":
 		p.open = func(accounts int) bank { return newOneLock(accounts) }
 	case "owner":
 		p.open = func(accounts int) bank { return newOwner(accounts) }
+	case "coordinator":
+		p.open = func(accounts int) bank { return newCoordinator(accounts) }
 	}
 	hold := given.OneOf("hold", "0", "1") == "1"
 	var t tally
