@@ -154,9 +154,9 @@ def test_a_variant_has_settings_of_its_own_and_the_build_of_the_plain_name(tmp_p
     assert (tuned.title, tuned.model, tuned.queue) == ("A thing, tuned", "things", "9")
     assert tuned.workloads["ring"].command == ("{runtime}", "ring", "depth=9", "{cores}")
     assert (tuned.environment, tuned.built_as) == ({"THINGS": "{build}/things"}, "thing")
-    build = '[[variant.tuned.build]]\ncommand = ["make"]\n'
+    build = 'family = "processes"\n[[variant.tuned.build]]\ncommand = ["make"]\n'
     built = read_contender(manifest(tmp_path / "built", text + VARIANT + build))["thing@tuned"]
-    assert (built.builds, built.built_as) == ((("make",),), "")
+    assert (tuned.family, built.family, built.builds, built.built_as) == ("threads", "processes", (("make",),), "")
 
 
 @pytest.mark.parametrize(("change", "message"), cases(__file__, "variants_that_cannot_be"))

@@ -98,6 +98,7 @@ class DescriptionKeys(Table, frozen=True, kw_only=True):
 
     title: Title
     model: Words = ""
+    family: ContenderFamily | Literal[""] = ""
     queue: FewWords = ""
     idiom: Words = ""
     sharing: Sharing | None = None
@@ -125,7 +126,6 @@ class VariantTable(DescriptionKeys, frozen=True, kw_only=True):
 class ContenderKeys(DescriptionKeys, frozen=True, kw_only=True):
     """The keys of a manifest that mean the same when it is read."""
 
-    family: ContenderFamily | Literal[""] = ""
     language: Annotated[str, Meta(max_length=40)] = ""
     scheduler: FewWords = ""
     parallel: bool = False
