@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # The accounts: a fiber for each unit and each auditor. A fiber that does not wait is not interrupted, so a transfer needs
-# no lock.
+# no lock. With `sharing=coordinator` there is a fiber for each account too.
 
 require "async"
 require "async/barrier"
@@ -16,7 +16,7 @@ TIMED = 16
 
 # The balances. Nothing else runs between two waits of a fiber.
 class Bank
-  def initialize(accounts)
+  def initialize(_, accounts)
     @balances = Array.new(accounts, OPENING_BALANCE)
   end
 
@@ -26,6 +26,63 @@ class Bank
   end
 
   def balances = @balances.dup
+  # Between two transfers a unit lets the others run.
+  def give_way(task) = task.yield
+  def close = nil
+end
+
+# A fiber for each account, and one that hands each transfer and audit on to those that it is about. Queues keep their
+# order, so every account gets an audit after the transfers before it and before those that come later.
+class Coordinator
+  def initialize(task, accounts)
+    @accounts = Array.new(accounts) { Async::Queue.new }
+    @accounts.each_with_index { |steps, account| task.async { own(account, steps) } }
+    @orders = Async::Queue.new
+    task.async { hand_on }
+  end
+
+  # Returns when both accounts have changed.
+  def transfer(source, target, amount)
+    @orders.enqueue([answers, source, target, amount])
+    2.times { answers.dequeue }
+  end
+
+  def balances
+    @orders.enqueue([answers])
+    Array.new(@accounts.size) { answers.dequeue }.sort.map(&:last)
+  end
+
+  # A unit waits in each transfer.
+  def give_way(_) = nil
+
+  def close = @orders.enqueue(nil)
+
+  private
+
+  # Of the fiber that asks.
+  def answers = Thread.current[:answers] ||= Async::Queue.new
+
+  def hand_on
+    while (order = @orders.dequeue)
+      answers, source, target, amount = order
+      if amount
+        @accounts[source].enqueue([answers, -amount])
+        @accounts[target].enqueue([answers, amount])
+      else
+        @accounts.each { |account| account.enqueue([answers, 0]) }
+      end
+    end
+    @accounts.each { |account| account.enqueue(nil) }
+  end
+
+  def own(account, steps)
+    balance = OPENING_BALANCE
+    while (step = steps.dequeue)
+      answers, amount = step
+      balance += amount
+      answers.enqueue([account, balance])
+    end
+  end
 end
 
 # What units write down while the work is done once.
@@ -67,6 +124,7 @@ class Accounts
     @seed = settings.whole_number("seed", 0..4_294_967_295, 0)
     @repeats = settings.whole_number("repeats", 1..3000, 1)
     @hold = settings.flag?("hold")
+    @bank = settings.one_of("sharing", "one-thread", "coordinator") == "one-thread" ? Bank : Coordinator
     settings.whole_number("cores", 1..1024, 1) # Of no use: one thread runs all fibers.
     @folded = @finished = @audits = @wrong = 0
   end
@@ -83,14 +141,17 @@ class Accounts
   private
 
   def once
-    bank = Bank.new(@accounts)
-    hold if @hold
-    begin_ns = Settings.clock
     books = Books.new(0, 0, [], [])
     auditors = Array.new(@auditors) { Auditor.new }
-    Sync { |task| all(task, bank, books, auditors) }
-    Settings.report("::phase name=transfer ns=#{Settings.clock - begin_ns}")
-    bank.balances.each { |balance| @folded = ((31 * @folded) + (balance % MODULUS)) % MODULUS }
+    Sync do |task|
+      bank = @bank.new(task, @accounts)
+      hold if @hold
+      begin_ns = Settings.clock
+      all(task, bank, books, auditors)
+      Settings.report("::phase name=transfer ns=#{Settings.clock - begin_ns}")
+      bank.balances.each { |balance| @folded = ((31 * @folded) + (balance % MODULUS)) % MODULUS }
+      bank.close
+    end
     @finished += books.finished
     @audits += auditors.sum(&:audits)
     @wrong += auditors.sum(&:wrong)
@@ -143,7 +204,7 @@ class Accounts
         books.audit_ns << (Settings.clock - begin_ns)
         turn += 1
       else
-        task.yield
+        bank.give_way(task)
       end
     end
     books.finished += number

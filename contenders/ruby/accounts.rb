@@ -1,8 +1,7 @@
 # frozen_string_literal: true
 
 # The accounts: a thread for each unit and each auditor, and one mutex for all accounts; with `sharing=lock-for-each` a
-# mutex for each of them, with `sharing=coordinator` a thread for each. With `sharing=owner` units and auditors are
-# ractors, and one more has all accounts.
+# mutex for each of them. With `sharing=owner` units and auditors are ractors, and one more has all accounts.
 
 require_relative "settings"
 require_relative "transfers"
@@ -23,7 +22,6 @@ class OneLock
   end
 
   def balances = @mutex.synchronize { @balances.dup }
-  def close = nil
 end
 
 # A mutex for each account. Who needs several takes them in the order of the accounts, so that no two wait for each other.
@@ -48,63 +46,6 @@ class LockForEach
     @balances.dup
   ensure
     @mutexes.each(&:unlock)
-  end
-
-  def close = nil
-end
-
-# A thread for each account, and one that hands each transfer and audit on to those that it is about. Queues keep their
-# order, so every account gets an audit after the transfers before it and before those that come later.
-class Coordinator
-  def initialize(accounts)
-    @orders = Queue.new
-    steps = Array.new(accounts) { Queue.new }
-    @threads = steps.each_with_index.map { |queue, account| Thread.new { own(account, queue) } }
-    @threads << Thread.new { hand_on(steps) }
-    @accounts = accounts
-  end
-
-  # Returns when both accounts have changed.
-  def transfer(source, target, amount)
-    answers = (Thread.current[:answers] ||= Queue.new)
-    @orders << [answers, source, target, amount]
-    answers.pop
-    answers.pop
-  end
-
-  def balances
-    answers = (Thread.current[:answers] ||= Queue.new)
-    @orders << [answers]
-    Array.new(@accounts) { answers.pop }.sort.map(&:last)
-  end
-
-  def close
-    @orders.close
-    @threads.each(&:join)
-  end
-
-  private
-
-  def hand_on(steps)
-    while (order = @orders.pop)
-      answers, source, target, amount = order
-      if amount
-        steps[source] << [answers, -amount]
-        steps[target] << [answers, amount]
-      else
-        steps.each { |account| account << [answers, 0] }
-      end
-    end
-    steps.each(&:close)
-  end
-
-  def own(account, steps)
-    balance = OPENING_BALANCE
-    while (step = steps.pop)
-      answers, amount = step
-      balance += amount
-      answers << [account, balance]
-    end
   end
 end
 
@@ -183,11 +124,8 @@ class Threads
     [worked, auditors]
   end
 
-  def close
-    balances = @bank.balances
-    @bank.close
-    balances
-  end
+  # The final balances.
+  def close = @bank.balances
 end
 
 # The arguments, and what all repeats come to.
@@ -202,7 +140,7 @@ class Accounts
     @repeats = settings.whole_number("repeats", 1..3000, 1)
     @hold = settings.flag?("hold")
     settings.whole_number("cores", 1..1024, 1) # Of no use to threads: one at a time runs Ruby.
-    @crew = crew(settings.one_of("sharing", "one-lock", "lock-for-each", "coordinator", "owner"))
+    @crew = crew(settings.one_of("sharing", "one-lock", "lock-for-each", "owner"))
     @folded = @finished = @audits = @wrong = 0
   end
 
@@ -220,8 +158,8 @@ class Accounts
   def crew(sharing)
     case sharing
     when "owner" then Ractors.new
-    when "coordinator" then Threads.new(Coordinator)
-    else Threads.new(sharing == "one-lock" ? OneLock : LockForEach)
+    when "one-lock" then Threads.new(OneLock)
+    else Threads.new(LockForEach)
     end
   end
 
