@@ -45,7 +45,7 @@ class Ractors
     @problem.units.times do |number|
       Ractor.new(Ractor.current, @owner, auditors, @problem, number) do |main, owner, asked, problem, own|
         client = Client.new(owner, asked)
-        main.send(Unit.new(problem, own).work(client, client), move: true)
+        main.send(Ractor.make_shareable(Unit.new(problem, own).work(client, client)))
       end
     end
     units = Array.new(@problem.units) { Ractor.receive }
