@@ -49,7 +49,12 @@ class Coordinator
 
   def balances
     @orders.enqueue([answers])
-    Array.new(@accounts.size) { answers.dequeue }.sort.map(&:last)
+    balances = []
+    @accounts.size.times do
+      account, balance = answers.dequeue
+      balances[account] = balance
+    end
+    balances
   end
 
   # A unit waits in each transfer.
