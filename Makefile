@@ -80,6 +80,7 @@ bench: setup-dev
 	.venv/bin/python benchmarks/servers_bare.py
 	.venv/bin/python benchmarks/sleepers_bare.py
 	.venv/bin/python benchmarks/accounts_bare.py
+	.venv/bin/python benchmarks/accounts_share.py
 	.venv/bin/python benchmarks/batch.py
 	.venv/bin/python benchmarks/engine.py
 	.venv/bin/python benchmarks/engine_secure.py
