@@ -42,8 +42,7 @@ def test_a_copy_has_what_was_asked_for_alone(language: str, tmp_path: Path) -> N
         assert (contender.family, contender.model) == (origin.family, origin.model)
         assert missing_sources(contender) == []
         text = (folder / "contender.toml").read_text(encoding="utf-8")
-        assert "teaches" not in text
-        assert "[without]" not in text
+        assert not re.search(r"teaches|\[without\]", text)
         readme = (folder / "README.md").read_text(encoding="utf-8")
         assert readme.startswith(f"# {folder.name}\n")
         for other in origin.workloads.keys() - expected:

@@ -113,6 +113,7 @@ def test_a_dry_run_takes_or_refuses_every_option(workplace: Path, add_fake: Add,
     add_fake("two")
     add_experiment("pair", "one", "two", blocks=9)
     plain = in_process("run", "pair", "--dry-run").stdout
+    assert "about 1 s per block" in plain
     assert {each.name for each in dataclasses.fields(RunSettings)} - {"name", "settings", "engines"} == {*DRY}
     for name, words in DRY.items():
         if not words or name == "outside":

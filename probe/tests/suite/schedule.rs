@@ -94,6 +94,17 @@ fn the_rate_of_a_load_with_one_burst() {
 }
 
 #[test]
+fn the_last_request_of_a_rate_stands_for_an_interval() {
+    let server = Server::replying(OK, false);
+    for requests in [1, 2, 3] {
+        let pacing = json!({"kind": "constant", "rate_per_s": 20});
+        let outcome = drive(&server, json!({"pacing": pacing, "requests": requests}));
+        assert!(outcome["duration_ns"].as_u64().unwrap() < requests * 50_000_000, "{outcome:#}");
+        assert_eq!(outcome["achieved_rate_per_s"], 20.0, "{outcome:#}");
+    }
+}
+
+#[test]
 fn slack_keeps_count_and_instants() {
     let sent = Arc::new(Mutex::new(Vec::new()));
     let notes = sent.clone();

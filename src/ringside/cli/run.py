@@ -1,5 +1,6 @@
 """What `ringside run` does with its options: show a plan, or carry out a campaign."""
 
+import itertools
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -116,15 +117,12 @@ def _show_plan(settings: RunSettings, task: Task, catalogue: Catalogue) -> int:
         points = check(each, catalogue, executor.capacity())
         contenders, workload = readable(each, catalogue), find_workload(each.workload)
         headline = workload.shown(each)[0]
-        cells = sum(
-            not past_limit(contender, workload, point, headline)
-            for contender in contenders.values()
-            for point in points
-        )
+        pairs = itertools.product(contenders.values(), points)
+        cells = sum(not past_limit(contender, workload, point, headline) for contender, point in pairs)
         times.append((each.time_s if settings.time_s is None else settings.time_s) or 0.0)
         numbers = [f"{number:,}" for number in (len(contenders), len(points), cells)]
         numbers.append(f"{'up to ' * each.until_decided}{each.blocks:,}")
-        numbers.append(duration(times[-1]) if times[-1] else "–")
+        numbers.append(duration(times[-1]) if times[-1] else f"about {duration(cells / 2)} per block")
         rows.append((each.name, each.workload, *map(TableCell, numbers)))
     facts = {"margin": settings.margin, "seed": settings.seed, "store": settings.store}
     named = [f"{name} {one_line(str(fact))}" for name, fact in facts.items() if fact is not None]
@@ -219,10 +217,8 @@ def _check_points(task: Task, catalogue: Catalogue, capacity: Capacity) -> None:
     for each in task.experiments:
         cells = len(check(each, catalogue, capacity)) * len(each.contenders)
         if cells >= _MANY_CELLS:
-            time = f"{duration(cells / 2)} per block, {count(each.blocks, 'block')} at most"
-            streams.say(
-                f"{each.name}: {cells:,} cells take about {time}; for less: --only, --set, --time 10m"
-            )
+            what = f"{each.name}: {cells:,} cells take about {duration(cells / 2)} per block"
+            streams.say(f"{what}, {count(each.blocks, 'block')} at most; for less: --only, --set, --time 10m")
 
 
 def _failure(

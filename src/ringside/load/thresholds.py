@@ -229,9 +229,10 @@ def _step(rate: float, result: LoadResult) -> tuple[ipc.StaircaseStep, ipc.SlotO
     """The row of a try: what was answered in time, by the rate that the engine saw."""
     figures, latency = result.figures, result.figures.latency("latency") or ipc.LatencySummary()
     seconds = figures.duration_ns / 1e9
-    answered = min(figures.intended or 0, round(figures.achieved_rate_per_s * seconds))
-    times = (latency.p50_ns, latency.p99_ns, latency.max_ns)
-    return ipc.StaircaseStep(rate, seconds), ipc.SlotOfLoad(figures.intended or 0, answered, *times)
+    due, times = figures.intended or 0, (latency.p50_ns, latency.p99_ns, latency.max_ns)
+    due_s = due / (figures.intended_rate_per_s or math.inf)
+    answered = min(due, round(figures.achieved_rate_per_s * max(seconds, due_s)))
+    return ipc.StaircaseStep(rate, seconds), ipc.SlotOfLoad(due, answered, *times)
 
 
 def _shown(value: float, unit: str) -> str:

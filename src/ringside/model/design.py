@@ -18,6 +18,7 @@ Texts = tuple[str, ...]
 Names = Annotated[Texts, Meta(min_length=1)]
 Positive = Annotated[int, Meta(gt=0)]
 _NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?")
+PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
 
 # The units of metrics: times, bytes, rates, shares of a hundred, and ratios and counts, which have none.
 Unit = Literal["ns", "s", "B", "/s", "%", ""]
@@ -81,6 +82,12 @@ class Point:
         """The point by these of its factors, `nodes=10 cores=2`; by all of them where it has none."""
         named = [f"{factor}={level}" for factor, level in self.levels if factor in varying]
         return " ".join(named) or str(self)
+
+    def filled_in(self, text: str) -> str:
+        """The text with levels in place of `{FACTOR}`, in one pass, so that a level that looks like a
+        placeholder stays as it is. Other braces stay too."""
+        levels = self.as_dict()
+        return PLACEHOLDER.sub(lambda match: str(levels.get(match[1], match[0])), text)
 
     def __str__(self) -> str:
         return " ".join(f"{factor}={level}" for factor, level in self.levels)

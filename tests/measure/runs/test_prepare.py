@@ -122,10 +122,8 @@ def test_inputs_precede_trials(add_experiment: Add, prepare: Prepare, workplace:
     observer = Recording()
     prepared = prepare("solo", observer)
     assert [name for name, _ in observer.prepared[2:]] == ["batch-3x2-seed1.txt", "batch-4x2-seed1.txt"]
-    assert {point["cases"]: input.path.name for point, input in prepared.inputs.items()} == {
-        3: "batch-3x2-seed1.txt",
-        4: "batch-4x2-seed1.txt",
-    }
+    for point, input in prepared.inputs.items():
+        assert input.path.name == f"batch-{point['cases']}x2-seed1.txt"
     trials, run = carried_out(workplace, prepared)
     assert {trial.input_bytes for trial in trials} == {input.size_bytes for input in prepared.inputs.values()}
     # A run that goes on reads the same ones.
@@ -185,20 +183,24 @@ def test_contenders_seeds_fit_contracts(prepare: Prepare, seed: int, block: int,
 # --- manifests that are broken ---
 
 
-def test_a_broken_manifest_is_a_row_with_its_reason(prepare: Prepare, workplace: Path) -> None:
-    manifest_of(workplace, "two").write_text("title = 3\n", encoding="utf-8")
+@pytest.mark.parametrize("path", ["contender.toml", "odd.py"])
+def test_a_broken_contender_is_a_row_with_its_reason(prepare: Prepare, workplace: Path, path: str) -> None:
+    broken = manifest_of(workplace, "two").with_name(path)
+    broken.unlink(missing_ok=True)
+    broken.symlink_to("/proc/self/mem")  # Also root cannot read it.
     observer = Recording()
     prepared = prepare("pair", observer)
     assert observer.prepared[2:] == [("prepare", "two"), ("Unavailable", "two")]
     two = prepared.contenders["two"]
     assert isinstance(two, Unavailable)
-    assert "two/contender.toml" in two.reason
-    assert prepared.unavailable() == {Cell("two", prepared.points[0]): two.reason}
+    assert ("two/contender.toml" if "toml" in path else "a source cannot be read") in two.reason
+    ((cell, why),) = prepared.unavailable().items()
+    assert why.startswith(two.reason)
     trials, run = carried_out(workplace, prepared)
-    (row,) = [trial for trial in trials if trial.cell.contender == "two"]
-    assert (row.outcome, row.detail) == (Outcome.UNAVAILABLE, two.reason)
+    (row,) = [trial for trial in trials if trial.cell == cell]
+    assert (row.outcome, row.detail) == (Outcome.UNAVAILABLE, why)
     kept = read_plan(run).contenders["two"]
-    assert kept == PlannedContender(title="two", unavailable=two.reason)
+    assert (kept.title, kept.unavailable, kept.files) == (two.contender.title, two.reason, {})
 
 
 def test_without_a_manifest_that_can_be_read_there_is_no_run(prepare: Prepare, workplace: Path) -> None:

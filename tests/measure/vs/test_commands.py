@@ -11,7 +11,6 @@ from ringside.measure.vs.commands import (
     MAX_COMMANDS,
     Command,
     check_parameter,
-    filled_in,
     listed_levels,
     notes,
     parse_commands,
@@ -230,8 +229,8 @@ def test_every_combination_is_a_point() -> None:
 
 def test_placeholders_are_filled_in_once() -> None:
     point = Point((("foo", "a,{bar}"), ("bar", "baz"), ("n", 3)))
-    assert filled_in("echo {foo} {bar} {n} {other} ${n} {{n}}", point) == "echo a,{bar} baz 3 {other} $3 {3}"
-    assert filled_in("awk '{print $1}' {}", point) == "awk '{print $1}' {}"
+    assert point.filled_in("echo {foo} {bar} {n} {other} ${n} {{n}}") == "echo a,{bar} baz 3 {other} $3 {3}"
+    assert point.filled_in("awk '{print $1}' {}") == "awk '{print $1}' {}"
 
 
 def test_why_a_name_is_no_parameter() -> None:

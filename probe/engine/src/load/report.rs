@@ -57,7 +57,7 @@ pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
         "intended": open_loop.then_some(record.intended),
         "intended_rate_per_s": intended_rate_per_s(plan, outcome),
         "requests": record.replies.requests,
-        "achieved_rate_per_s": outcome.per_s(answered),
+        "achieved_rate_per_s": achieved_rate_per_s(plan, outcome, answered),
         "late_requests": record.replies.late_requests,
         "unfinished": record.replies.unfinished,
         "unsent": record.unsent,
@@ -146,6 +146,18 @@ fn intended_rate_per_s(plan: &Plan, outcome: &Outcome) -> Option<f64> {
         Pacing::Poisson { .. } | Pacing::Staircase { .. } => {
             Some(outcome.per_s(outcome.record.intended as f64))
         }
+    }
+}
+
+/// Answers per second. Each request of a constant rate stands for the time until the next is due: two at one per second
+/// make two seconds, though the load is over after one.
+fn achieved_rate_per_s(plan: &Plan, outcome: &Outcome, answered: f64) -> f64 {
+    match plan.pacing {
+        Pacing::Constant { rate_per_s, .. } if outcome.duration_ns > 0 => {
+            let due_s = outcome.record.intended as f64 / plan.own_rate(rate_per_s);
+            answered / outcome.seconds().max(due_s)
+        }
+        _ => outcome.per_s(answered),
     }
 }
 

@@ -5,7 +5,7 @@ run."""
 import itertools
 import os
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -329,11 +329,12 @@ def described(prepared: Ready | Unavailable, workload: str, sources: dict[str, s
     """A contender as it is now; its sources are added to `sources`, by their hash."""
     contender = prepared.contender
     files = {}
-    for path, data in source_files(contender).items():
-        if len(data) <= _SOURCE_BYTES:
-            text = data.decode("utf-8", errors="replace")
-            files[path] = text_hash(text)
-            sources[files[path]] = text
+    with suppress(OSError):  # What has a source that cannot be read is unavailable.
+        for path, data in source_files(contender).items():
+            if len(data) <= _SOURCE_BYTES:
+                text = data.decode("utf-8", errors="replace")
+                files[path] = text_hash(text)
+                sources[files[path]] = text
     own, receipt = contender.workloads[workload], prepared.receipt
     same = {name: getattr(contender, name) for name in _DESCRIPTION}
     description = PlannedContender(

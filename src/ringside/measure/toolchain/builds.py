@@ -76,7 +76,11 @@ class Toolchain:
         receipt = self.receipt(contender.runtime)
         if isinstance(receipt, str):
             return Unavailable(contender, receipt, remedy(contender.runtime))
-        content = content_hash(contender, receipt)
+        try:
+            content = content_hash(contender, receipt)
+        except OSError as error:
+            why = f"{error.filename or 'a source'} cannot be read: {error.strerror}"
+            return Unavailable(contender, one_line(why, _MAX_PATH), "make it readable", receipt=receipt)
         whole = self._folder(contender, content)
         build = whole.with_name(f"{whole.name}-{program}")
         has_parts = any("{workload}" in word for command in contender.builds for word in command)
@@ -211,7 +215,7 @@ def content_hash(contender: Contender, receipt: Receipt) -> str:
 
 def source_files(contender: Contender) -> dict[str, bytes]:
     """The files of a contender by their path inside its folder, without what tools leave behind; none where
-    it is only a command."""
+    it is only a command. Raises OSError."""
     return {str(path.relative_to(contender.folder)): path.read_bytes() for path in source_paths(contender)}
 
 

@@ -20,7 +20,7 @@ from ringside.measure.host import Executor
 from ringside.measure.runs import trials
 from ringside.measure.runs.campaign import check_machines
 from ringside.measure.runs.loop import Notify, StoppingRule, TrialMaker, row, uninterrupted
-from ringside.measure.vs.commands import Command, filled_in
+from ringside.measure.vs.commands import Command
 from ringside.measure.vs.outputs import KEPT, Output, Pattern, output_to
 from ringside.model.design import Cell, Experiment, Level, Point, Show
 from ringside.model.results import Outcome, Run, Trial
@@ -305,7 +305,7 @@ class CommandTrials(TrialMaker):
         return revision.folder if revision else self.options.folder
 
     def _hook_line(self, hook: str, cell: Cell) -> str:
-        return filled_in(self._commands[cell.contender].hooks.get(hook, ""), cell.point)
+        return cell.point.filled_in(self._commands[cell.contender].hooks.get(hook, ""))
 
     def _hook(self, hook: str, cell: Cell, **environment: str) -> None:
         filled = self._hook_line(hook, cell)

@@ -22,7 +22,7 @@ from pathlib import Path
 from ringside.errors import UsageError
 from ringside.files import pieces
 from ringside.measure.vs.revisions import Revision
-from ringside.model.design import Level, Point
+from ringside.model.design import PLACEHOLDER, Level, Point
 from ringside.text import one_line
 
 # One letter for each command where they are not named.
@@ -30,7 +30,6 @@ MAX_COMMANDS = len(string.ascii_uppercase)
 DEFAULT_SHELL = ("sh",)
 # More points than that take longer than anybody waits.
 MAX_POINTS = 1000
-_PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
 _SCAN_HINT = "write it as -P threads 1 8, or -P delay 0.1 0.5 -D 0.1"
 
 # What bash has and POSIX shells lack, or take for something else.
@@ -72,7 +71,7 @@ class Command:
 
     def line(self, point: Point) -> str:
         """The command line at a point, with its parameters filled in."""
-        return filled_in(self.text, point)
+        return point.filled_in(self.text)
 
     def argv(self, point: Point) -> tuple[str, ...]:
         """The words that are executed. Raises UsageError where the line cannot be split."""
@@ -187,7 +186,7 @@ def _check(command: Command, points: Sequence[Point]) -> None:
             _check_program(argv[0], command.revision)
     for hook in command.hooks.values():
         if hook.strip():
-            command.words(filled_in(hook, points[0]))
+            command.words(points[0].filled_in(hook))
 
 
 def notes(commands: Sequence[Command], points: Sequence[Point]) -> list[str]:
@@ -335,19 +334,8 @@ def check_parameter(name: str, factors: Mapping[str, Sequence[Level]]) -> None:
     """Raises UsageError where a parameter has no usable name, or one that is there already."""
     if name in factors:
         raise UsageError(f"the parameter {one_line(name, 40)} is given twice")
-    if not _PLACEHOLDER.fullmatch("{" + name + "}") or name != one_line(name, 40):
+    if not PLACEHOLDER.fullmatch("{" + name + "}") or name != one_line(name, 40):
         raise UsageError(f"{one_line(name, 40)!r} is no name of a parameter: {_SCAN_HINT}")
-
-
-def filled_in(text: str, point: Point) -> str:
-    """The text with the levels of a point in place of `{VAR}`, in one pass, so that a level that looks like a
-    placeholder stays as it is. Other braces stay too."""
-    levels = point.as_dict()
-
-    def level(match: re.Match[str]) -> str:
-        return str(levels[match[1]]) if match[1] in levels else match[0]
-
-    return _PLACEHOLDER.sub(level, text)
 
 
 def _number(text: str) -> Decimal:

@@ -259,7 +259,7 @@ def _command(analysis: RunAnalysis, cell: Cell) -> dict[str, Any]:
         "name": cell.contender,
         **_parameters(cell.point),
         "command": contender.title,
-        "argv": list(contender.command),
+        "argv": [cell.point.filled_in(word) for word in contender.command],
         "rank": list(ranks[cell.contender]) if cell.contender in ranks else None,
         "metrics": {
             metric.name: _figure(value, metric.unit)

@@ -268,6 +268,5 @@ def _title(analysis: RunAnalysis, cell: Cell, *, with_unused: bool = False) -> s
     is_named |= unnamed != cell.contender
     title = cell.contender if is_named else text
     unused = [f"{name} = {level}" for name, level in cell.point.levels if f"{{{name}}}" not in title]
-    for name, level in cell.point.levels:
-        title = title.replace(f"{{{name}}}", str(level))
+    title = cell.point.filled_in(title)
     return f"{title} ({', '.join(unused)})" if unused and with_unused else title

@@ -204,20 +204,26 @@ def in_order(analysis: RunAnalysis, order: str) -> list[Cell]:
 
 
 def ratios_over_first(analysis: RunAnalysis) -> dict[Point, Interval]:
-    """A command alone at each point over itself at the first one; empty where several are compared."""
-    if len(analysis.names) > 1:
+    """A command alone at each point over itself at the first with figures; empty for several commands."""
+    if len(analysis.names) > 1 or not analysis.descriptions:
         return {}
-    pairs = analysis.over_points(analysis.names[0], analysis.points[0], analysis.points[1:])
+    first, *others = [cell.point for cell in analysis.descriptions]
+    pairs = analysis.over_points(analysis.names[0], first, others, len(analysis.points) - 1)
     return {each.point: each.ratio for each in pairs}
 
 
 def _scan_rows(analysis: RunAnalysis, order: str) -> list[Row]:
-    """A row per point and command: headline, and its ratio at that point, or over the first point."""
-    headline, baseline, first = analysis.headline, analysis.experiment.baseline, analysis.points[0]
+    """A row per point and command: headline, its ratio there or over the first point; or how it failed."""
+    headline, baseline = analysis.headline, analysis.experiment.baseline
+    first = next((cell.point for cell in analysis.descriptions), analysis.points[0])
     is_alone = len(analysis.names) == 1
     over_first = ratios_over_first(analysis)
     rows: list[Row] = []
-    for cell in in_order(analysis, order):
+    shown = in_order(analysis, order)
+    shown += [cell for cell, own in analysis.cells.items() if own.outcomes and not own.has_figures]
+    if order != "mean-time":
+        shown.sort(key=[*analysis.cells].index)
+    for cell in shown:
         row: Row = [(name, str(level)) for name, level in cell.point.levels]
         row += [] if is_alone else [("command", cell.contender)]
         row.append((headline.title, cells.figure(analysis.cells[cell], headline, with_interval=True)))
@@ -229,7 +235,7 @@ def _scan_rows(analysis: RunAnalysis, order: str) -> list[Row]:
             comparison = analysis.comparison(headline, cell.contender, baseline, cell.point)
             text = cells.ratio(comparison, headline, is_baseline=cell.contender == baseline)
             row.append((f"× {baseline}", text))
-        rows.append([*row, *_spread(analysis.descriptions[cell], headline)])
+        rows.append([*row, *_spread(analysis.descriptions.get(cell), headline)])
     return rows
 
 
