@@ -47,13 +47,14 @@ def test_a_copy_has_what_was_asked_for_alone(language: str, tmp_path: Path) -> N
         assert readme.startswith(f"# {folder.name}\n")
         for other in origin.workloads.keys() - expected:
             assert f"\n## {other}\n" not in readme
+            assert not re.search(rf'"{other}[:,."]', text)
             assert not [path for path in folder.rglob("*") if path.stem.lower().startswith(other)]
 
 
 @pytest.mark.integration
 @pytest.mark.parametrize(("language", "name"), [(name, of[0].name) for name, of in LANGUAGES.items()])
 def test_a_copy_builds_and_keeps_the_contract(language: str, name: str, workplace: Path) -> None:
-    check_copy(language, LANGUAGES[language][0].teaches[:1], "--quick")
+    check_copy(language, ("ring",), "--quick")
 
 
 @pytest.mark.soak
@@ -78,9 +79,8 @@ def test_one_workload_elsewhere(workplace: Path) -> None:
     (workplace / "other").mkdir()
     in_process("new", "contender", "m.1", "--language", "GoLang", "--workload", "ring", "--in", "other")
     folder = workplace / "other" / "m.1"
-    assert sorted(path.name for path in folder.iterdir()) == [
-        *("README.md", "contender.toml", "go.mod", "ring", "service", "settings")
-    ]
+    names = {path.name for path in folder.iterdir()}
+    assert names == {"README.md", "contender.toml", "go.mod", "ring", "settings"}
     assert "module ringside/contenders/m.1\n" in (folder / "go.mod").read_text()
     assert '"ringside/contenders/m.1/settings"' in (folder / "ring" / "ring.go").read_text()
     assert '"{build}/", "./{workload}"]' in (folder / "contender.toml").read_text()

@@ -3,7 +3,7 @@
 import json
 import re
 import tomllib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from ringside.catalogue.contenders import MANIFEST, NAME, NAME_RULE
@@ -18,6 +18,10 @@ ALIASES = {
     **{"js": "javascript", "node": "javascript", "c++": "cpp"},
     **{"golang": "go", "py": "python", "rb": "ruby"},
 }
+# What follows a source's stem where another names it, by suffix.
+_SOURCES = dict.fromkeys((".js", ".ts", ".c", ".h", ".cpp", ".hpp", ".php", ".zig"), r"\.\w") | dict.fromkeys(
+    (".py", ".java", ".erl", ".ex", ".rb", ".cr", ".clj", ".go", ".rs", ".hs", ".ml", ".scala"), r"\b"
+)
 _README = Path(__file__).with_name("new-README.md").read_text(encoding="utf-8")
 
 
@@ -50,20 +54,24 @@ def copied_files(name: str, language: str, workloads: Sequence[str]) -> dict[Pur
     origin = _origin(there_are[chosen], language, workloads)
     kept = tuple(dict.fromkeys(workloads)) or origin.teaches or tuple(origin.workloads)
     left_out = origin.workloads.keys() - set(kept)
-    files = {}
+    sources = {}
     for path in sorted(origin.folder.rglob("*")):
         relative = PurePosixPath(path.relative_to(origin.folder))
-        is_source = path.is_file() and not any(
+        if path.is_file() and not any(
             part.startswith((".", "__pycache__", "test_")) for part in relative.parts
-        )
-        if is_source and not _belongs(relative, left_out):
+        ):
             text = path.read_text(encoding="utf-8")
             # Go's packages have the folder's name in their path.
-            files[relative] = text.replace(f"contenders/{origin.name}/", f"contenders/{name}/")
+            sources[relative] = text.replace(f"contenders/{origin.name}/", f"contenders/{name}/")
+    used = _used(sources, origin, kept, left_out)
+    gone = {str(path) for path in sources if path not in used}
+    # Zig's `main.zig` has a line for each program.
+    imports = re.compile(rf'(?m)^.*@import\("({"|".join(map(re.escape, gone))})"\).*\n')
+    files = {path: imports.sub("", sources[path]) for path in sources if path in used}
     manifest, readme, module = map(PurePosixPath, (MANIFEST, "README.md", "go.mod"))
     if module in files:
         files[module] = re.sub(rf"(?m)^(module .*/){re.escape(origin.name)}$", rf"\g<1>{name}", files[module])
-    files[manifest] = _manifest(files[manifest], name, origin, left_out)
+    files[manifest] = _manifest(files[manifest], name, origin, left_out, gone)
     files[readme] = _readme(files.get(readme, ""), name, origin, kept, left_out)
     return files
 
@@ -101,20 +109,55 @@ def _belongs(path: PurePosixPath, workloads: Collection[str]) -> bool:
     return any(re.split(r"[._-]|(?<=[a-z])(?=[A-Z])", part)[0].lower() in workloads for part in path.parts)
 
 
-def _manifest(text: str, name: str, origin: Contender, left_out: Collection[str]) -> str:
-    """The manifest with its first runtime only, and without the tables of what is left out."""
+def _used(
+    sources: Mapping[PurePosixPath, str], origin: Contender, kept: Collection[str], left_out: Collection[str]
+) -> set[PurePosixPath]:
+    """The sources of the programs of these workloads, and what those or their commands name."""
+    other_runtime = re.compile(rf"runtimes/(?!{re.escape(origin.runtime.name)}/)")
+    rest = {path for path in sources if not (_belongs(path, left_out) or other_runtime.match(str(path)))}
+    # Rust's `lib.rs` names modules of its own; what is no source is read by some tool.
+    named = {
+        path
+        for path in rest
+        if path.suffix not in _SOURCES or _belongs(path, kept) or path.stem in ("lib", "main")
+    }
+    text = " ".join(word for workload in kept for word in origin.workloads[workload].command)
+    used = set[PurePosixPath]()
+    while named:
+        used |= named
+        text += "".join(sources[path] for path in named if path.suffix in _SOURCES)
+        # Some languages name a file; OCaml and Elixir a module, with a capital letter.
+        named = {
+            path
+            for path in rest - used
+            if re.search(
+                rf"(?<![\w-])({re.escape(path.stem)}|{path.stem.capitalize()}){_SOURCES[path.suffix]}", text
+            )
+        }
+    return used
+
+
+def _manifest(
+    text: str, name: str, origin: Contender, left_out: Collection[str], gone: Collection[str]
+) -> str:
+    """The manifest with its first runtime only, and without what is about programs that are left out."""
     # A table begins with its header, and with the comment above it.
     head, *tables = re.split(r"\n\n(?=(?:#.*\n)*\[)", text)
     head = re.sub(
         r"(?m)^title( *)=.*$", rf"title\1= {json.dumps(f'{name[:40]}, a copy of {origin.name}')}", head
     )
     head = re.sub(r"(?m)^teaches *=.*\n?", "", head)
+    for key in ("tuning", "unequal"):
+        told = filter(None, (_without(each, left_out) for each in getattr(origin, key)))
+        lines = "".join(f"    {json.dumps(each, ensure_ascii=False)},\n" for each in told)
+        value = f"\n{key:9} = [\n{lines}]" if lines else ""
+        head = re.sub(rf"(?ms)\n{key} *= \[.*?\]$", value.replace("\\", r"\\"), head)
     kept = [f"# What Ringside knows of this contender. docs/KEYS.md of Ringside lists all keys.\n{head}"]
     for table in tables:
         data = tomllib.loads(table)
         ((kind, value),) = data.items()
         if kind == "build":
-            table = _build(table, value[0]["command"], left_out)
+            table = _build(table, value[0]["command"], left_out, gone)
         elif (
             kind in ("without", "variant")
             or (kind == "workload" and not value.keys().isdisjoint(left_out))
@@ -125,12 +168,24 @@ def _manifest(text: str, name: str, origin: Contender, left_out: Collection[str]
     return "\n\n".join(table.rstrip("\n") for table in kept if table) + "\n"
 
 
-def _build(table: str, command: Sequence[str], left_out: Collection[str]) -> str:
+def _without(text: str, left_out: Collection[str]) -> str:
+    """A sentence of a manifest, `feed, sleepers: stacks of 256 KiB`, without these workloads."""
+    parts = []
+    for part in re.split(r"; (?=[a-z]+(?:, [a-z]+)*: )", text):
+        names, colon, rest = part.partition(": ")
+        about = names.split(", ")
+        kept = [each for each in about if each not in left_out]
+        if kept == about or not WORKLOADS.keys().isdisjoint(kept):
+            parts.append(f"{', '.join(kept)}{colon}{rest}")
+    return "; ".join(parts)
+
+
+def _build(table: str, command: Sequence[str], left_out: Collection[str], gone: Collection[str]) -> str:
     """A build step without the sources that are left out; nothing where it makes one of their programs."""
     products = [PurePosixPath(word) for word in command if word.startswith("{build}/")]
     if any(product.name in left_out for product in products):
         return ""
-    kept = [word for word in command if not _belongs(PurePosixPath(word), left_out)]
+    kept = [word for word in command if word not in gone]
     if kept == list(command):
         return table
     words = ", ".join(json.dumps(word, ensure_ascii=False) for word in kept)
