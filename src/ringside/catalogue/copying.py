@@ -115,26 +115,20 @@ def _used(
     """The sources of the programs of these workloads, and what those or their commands name."""
     other_runtime = re.compile(rf"runtimes/(?!{re.escape(origin.runtime.name)}/)")
     rest = {path for path in sources if not (_belongs(path, left_out) or other_runtime.match(str(path)))}
-    # Rust's `lib.rs` names modules of its own; what is no source is read by some tool.
-    named = {
-        path
-        for path in rest
-        if path.suffix not in _SOURCES or _belongs(path, kept) or path.stem in ("lib", "main")
+    code = {path for path in rest if path.suffix in _SOURCES}
+    # Some languages name a file; OCaml and Elixir a module, with a capital letter.
+    patterns = {
+        path: rf"(?<![\w-])({re.escape(path.stem)}|{path.stem.capitalize()}){_SOURCES[path.suffix]}"
+        for path in code
     }
+    # Rust's `lib.rs` names modules of its own.
+    named = {path for path in code if _belongs(path, kept) or path.stem in ("lib", "main")}
     text = " ".join(word for workload in kept for word in origin.workloads[workload].command)
-    used = set[PurePosixPath]()
     while named:
-        used |= named
-        text += "".join(sources[path] for path in named if path.suffix in _SOURCES)
-        # Some languages name a file; OCaml and Elixir a module, with a capital letter.
-        named = {
-            path
-            for path in rest - used
-            if re.search(
-                rf"(?<![\w-])({re.escape(path.stem)}|{path.stem.capitalize()}){_SOURCES[path.suffix]}", text
-            )
-        }
-    return used
+        code -= named
+        text += "".join(sources[path] for path in named)
+        named = {path for path in code if re.search(patterns[path], text)}
+    return rest - code
 
 
 def _manifest(
