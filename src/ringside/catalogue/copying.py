@@ -163,7 +163,7 @@ def _manifest(
 
 
 def _without(text: str, left_out: Collection[str]) -> str:
-    """A sentence of a manifest, `feed, sleepers: stacks of 256 KiB`, without these workloads."""
+    """A sentence of a manifest, which may begin with `W, W: `, without what is about these workloads."""
     parts = []
     for part in re.split(r"; (?=[a-z]+(?:, [a-z]+)*: )", text):
         names, colon, rest = part.partition(": ")
