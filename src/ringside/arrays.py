@@ -9,7 +9,7 @@ else:
 
     class _FirstUse:
         def __getattr__(self, name: str) -> Any:
-            return getattr(importlib.import_module("numpy"), name)
+            return self.__dict__.setdefault(name, getattr(importlib.import_module("numpy"), name))
 
     np = _FirstUse()
 

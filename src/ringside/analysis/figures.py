@@ -128,15 +128,16 @@ class RunFigures:
 
     @cached_property
     def _labels(self) -> Mapping[Point, str]:
-        names = {point: self.experiment.entry_of(point)[1] for point in self.points}
         labels = {}
-        for point, name in names.items():
-            alike = [other for other in self.points if names[other] == name]
+        for name, alike in grouped(
+            (self.experiment.entry_of(point)[1], point) for point in self.points
+        ).items():
             factors = varying_factors(alike) if len(alike) > 1 else ()
-            # Name only the factors that the experiment sets at this point, if any vary.
-            own = [each for each in factors if each in self.experiment.entry_of(point)[0]]
-            said = self.measurement.label(point, own or factors) if factors else ""
-            labels[point] = ", ".join(filter(None, (name, said)))
+            for point in alike:
+                # Name only the factors that the experiment sets at this point, if any vary.
+                own = [each for each in factors if each in self.experiment.entry_of(point)[0]]
+                said = self.measurement.label(point, own or factors) if factors else ""
+                labels[point] = ", ".join(filter(None, (name, said)))
         if len(self.points) == 1 and not labels[self.points[0]]:
             labels[self.points[0]] = self.conditions or self.measurement.title
         is_clear = len({*labels.values()} - {""}) == len(labels)

@@ -58,7 +58,8 @@ def show(
             gap = console.width - cell_len(line.plain) - cell_len(right)
             line.append(f"{' ' * gap if gap > 1 else '; '}{right}", style="not bold dim")
         console.print(line)
-        render(first_table(analysis, None if is_one_table else point), console, box=None)
+        if analysis.trial_count or analysis.is_over:
+            render(first_table(analysis, None if is_one_table else point), console, box=None)
         of_point = point_answer(analysis, standing, below_table=True)
         sentences = answers(analysis)[:MOST_SENTENCES] if is_one_table else of_point
         new = [each for each in sentences if each.text not in said]
