@@ -40,7 +40,8 @@ def test_help_imports_nothing_heavy() -> None:
         "import sys\nfrom ringside.cli.main import COMMANDS, cli\n"
         "for words in (['--help'], *([name, '--help'] for name in COMMANDS)):\n"
         "    cli.main(words, 'ringside', standalone_mode=False)\n"
-        f"    print('loaded:', *words, *(name for name in {HEAVY!r} if name in sys.modules))"
+        f"    print('loaded:', *words, *(name for name in {HEAVY!r} if name in sys.modules))\n"
+        "import ringside.cli.vs\nassert 'numpy' not in sys.modules"
     )
     shown = captured([sys.executable, "-c", code], check=True).stdout
     assert shown.count("Usage: ringside") == len(COMMANDS) + 1

@@ -95,8 +95,10 @@ def test_a_command_that_fails_is_said_and_nothing_is_compared(workplace: Path) -
         assert [each["code"] for each in left["warnings"]].count("failures") == 1
         assert left["comparisons"][-1]["ratio"] if "-L" in words else "slower" in str(left["comparisons"])
         assert left["blocks_done"] == 7
-    swept = in_process("vs", "-r7", "-L", "n", "1,2,3", "test {n} -ge 2", status=1).stdout
-    assert re.search(r"× n=2 .*\n.*\n1 +crashed", swept)
+    levels = ("-L", "n", "1,2,3", "--fail-if", "slower:900%")
+    swept = in_process("vs", "-r7", *levels, "test {n} -ge 2", status=1)
+    assert re.search(r"× n=2 .*\n.*\n1 +crashed", swept.stdout)
+    assert "cannot decide" not in swept.stderr
     Path("made").unlink()
     excluded = json.loads(in_process("vs", fails, "true", "-r4", "-i=exclude", "--json").stdout)
     assert [len([each for each in excluded["times"] if each["name"] == name]) for name in "AB"] == [4, 4]

@@ -10,6 +10,7 @@ from ringside.cli import EXIT_FAILED, streams
 from ringside.model.design import Metric
 from ringside.model.results import Comparison, Obstacle, Verdict
 from ringside.render.text.command import is_load
+from ringside.render.text.paired import over_first
 from ringside.render.text.words import listed, undecided, verdict_text
 from ringside.stats.sequential import FIRST_LOOK
 from ringside.text import one_line
@@ -27,8 +28,7 @@ def judged(analysis: RunAnalysis) -> Iterator[Judged]:
         where = f" at {analysis.label(point)}" if point.levels else ""
         if comparison := analysis.comparison(metric, *pair, point):
             yield one_line(f"{' over '.join(pair)}{where}"), metric, comparison
-    own = analysis.over_points(analysis.names[0], analysis.points[0], analysis.points[1:])
-    for comparison in () if analysis.pairs else own:
+    for comparison in over_first(analysis):
         yield f"{comparison.contender} over {comparison.baseline}", analysis.headline, comparison
 
 

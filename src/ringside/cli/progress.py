@@ -32,7 +32,7 @@ _PREPARATION_S = 15.0
 # If a block of commands takes `_SLOW_BLOCK_S` or longer, a line says so, and again when that time has changed
 # by the share `_CHANGE`. Without a live line, another one says every `_SILENCE_S` what is done.
 _SLOW_BLOCK_S, _CHANGE, _SILENCE_S = 2.0, 0.25, 10.0
-# The live line is drawn no more often: that takes as long as a trial of a brief command.
+# Trials redraw the live line no more often: that takes as long as a trial of a brief command.
 _REDRAW_S = 0.05
 
 
@@ -163,7 +163,8 @@ class LiveProgress(Listener):
         if is_new and block > self._first_block and self._paces:
             self._pace((now - self._blocks_began) / (block - self._first_block), block - self._first_block)
         self._block = max(self._block, block)
-        self._now(f"{cell.contender}  {self._label(cell.point)}".rstrip(), self._where() * is_new)
+        doing = f"{cell.contender}  {self._label(cell.point)}".rstrip()
+        self._now(doing, self._where() * is_new, draws=now - self._drawn >= _REDRAW_S)
 
     def _pace(self, block_s: float, done: int) -> None:
         """What a block takes, when the first verdict is due, and how the ratios look until then."""
@@ -183,7 +184,6 @@ class LiveProgress(Listener):
         self.on_say(f"a block takes {quantity(block_s, 's')}{due}{so_far}")
 
     def on_tick(self) -> None:
-        self._drawn = 0.0
         self._draw()
 
     def on_trial_end(self, trial: Trial, seconds: float) -> None:
@@ -214,10 +214,11 @@ class LiveProgress(Listener):
         what = ": ".join(filter(None, (self._part, block)))
         return f"{what}, about {left} left" if what and self._ends else what
 
-    def _now(self, doing: str, line: str = "") -> None:
+    def _now(self, doing: str, line: str = "", *, draws: bool = True) -> None:
         """What is being done; `line`: what a log without a live line says of it."""
         self._doing, self._since = doing, time.monotonic()
-        self._draw()
+        if draws:
+            self._draw()
         if line and not self._is_live:
             self._print(line)
 
@@ -228,8 +229,6 @@ class LiveProgress(Listener):
         if not self._is_live:
             if self._paces and time.monotonic() - self._said_s >= _SILENCE_S:
                 self.on_say(f"{where}{self._doing}{lasting}")
-            return
-        if time.monotonic() - self._drawn < _REDRAW_S:
             return
         self._drawn = time.monotonic()
         line = Text(one_line(f"{where}{self._doing}{lasting}"), no_wrap=True, overflow="ellipsis")

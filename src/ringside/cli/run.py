@@ -4,10 +4,10 @@ import itertools
 import os
 import sys
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 from ringside.analysis.run import analysis_of
@@ -202,12 +202,18 @@ def _installer(
         if os.geteuid() != 0:
             contenders = [c for each in task.experiments for c in readable(each, catalogue).values()]
         expected = [each for each in contenders if not each.runtime.optional]
-        progress.on_prepare("runtimes")
-        with ThreadPoolExecutor(1) as pool:
-            installed = pool.submit(apt.install_missing, expected, toolchain, progress.on_say)
-            while not wait([installed], 1.0).done:
+        is_done = Event()
+
+        def tick() -> None:
+            while not is_done.wait(1.0):
                 progress.on_tick()
-            installed.result()
+
+        progress.on_prepare("runtimes")
+        Thread(target=tick, daemon=True).start()
+        try:
+            apt.install_missing(expected, toolchain, progress.on_say)
+        finally:
+            is_done.set()
 
     return install
 

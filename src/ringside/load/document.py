@@ -161,7 +161,9 @@ def as_csv(target: Target, result: LoadResult, unit: TimeUnit) -> str:
 
     def row(label: str, figures: Any, latency: LatencySummary | None) -> list[Any]:
         is_whole = figures is whole
-        rate_per_s = whole.achieved_rate_per_s if is_whole else figures.requests / seconds if seconds else 0.0
+        rate_per_s = whole.achieved_rate_per_s * (
+            figures.requests / whole.requests if whole.requests else 0.0
+        )
         cells = [label, whole.outcome if is_whole else None, seconds, figures.requests, rate_per_s]
         cells += [whole.intended_rate_per_s if is_whole else None, figures.late_requests, figures.unfinished]
         cells += [sum(figures.errors.values()), whole.messages if is_whole else None]

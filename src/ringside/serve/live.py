@@ -68,6 +68,8 @@ class Live:
         self._asked_s = -math.inf
         self._seen: Signature | None = None
         self._content: Content | None = None
+        # Why it could not be shown. All watchers get that until the next look.
+        self._trouble: Exception | None = None
         self._looking = asyncio.Lock()
 
     async def progress(self, *, at_once: bool = True) -> RunProgress:
@@ -83,9 +85,12 @@ class Live:
             signature = self.hub.source.signature()
             age_s = time.monotonic() - self._asked_s
             is_old = age_s >= ASK_S or (age_s >= LOOK_S and signature != self._seen)
-            if at_once or is_old or self._progress is None:
+            if at_once or is_old or (self._progress is None and self._trouble is None):
+                self._trouble, self._asked_s, self._seen = None, time.monotonic(), signature
                 self._progress = await self.hub.worker.run(look)
-                self._asked_s, self._seen = time.monotonic(), signature
+            elif self._trouble:
+                raise self._trouble
+            assert self._progress
             return self._progress
 
     async def newest(self, progress: RunProgress) -> Content:
@@ -98,7 +103,9 @@ class Live:
             event = _event("content", values)
             cost_s = time.thread_time() - began_s
             pause_s = min(_MAX_PAUSE_S, max(MIN_PAUSE_S, cost_s * PAUSE_PER_COST))
-            return Content(progress, values, event, time.monotonic() + pause_s)
+            # Here, as whoever waits for it may go away.
+            self._content = Content(progress, values, event, time.monotonic() + pause_s)
+            return self._content
 
         async with self._looking:
             known = self._content
@@ -106,9 +113,8 @@ class Live:
                 known.progress != progress
                 and (known.progress.state is not progress.state or time.monotonic() >= known.fresh_until_s)
             ):
-                self._content = await self.hub.worker.run(render)
-            assert self._content
-            return self._content
+                known = await self.hub.worker.run(render)
+            return known
 
     async def events(self) -> AsyncIterator[bytes]:
         """What one watcher is sent: the newest of each kind, and from then on what changes, until the run is
@@ -139,7 +145,7 @@ class Live:
             newest = await self.newest(progress)
         # Whatever a store made by others provokes: the watchers are told, and the next look may be good.
         except Exception as error:
-            self._progress = None
+            self._trouble = error
             text = str(error) if isinstance(error, RingsideError) else f"{type(error).__name__}: {error}"
             return {"progress": _event("trouble", {"text": one_line(text, 600)})}
         news = {"progress": _event("progress", {"trials": progress.trials, "state": progress.state})}

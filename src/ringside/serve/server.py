@@ -34,8 +34,8 @@ def listen(host: str, port: int) -> socket.socket:
     except (OSError, UnicodeError) as error:
         raise UsageError(f"--host {host}: this machine has no such address ({error})") from error
     try:
-        is_ipv6 = family == socket.AF_INET6
-        return socket.create_server(address, family=family, backlog=_BACKLOG, dualstack_ipv6=is_ipv6)
+        is_both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
+        return socket.create_server(address, family=family, backlog=_BACKLOG, dualstack_ipv6=is_both)
     except OSError as error:
         why = os.strerror(error.errno or 0)
         raise UsageError(

@@ -1,5 +1,7 @@
 """The effect of a contender on the trials after it, estimated from the order of trials."""
 
+from __future__ import annotations
+
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar

@@ -6,6 +6,8 @@ Romano, M. Wolf, "Exact and approximate stepdown methods for multiple hypothesis
 for a whole block keeps the dependence between all pairs of that block.
 """
 
+from __future__ import annotations
+
 import bisect
 import math
 from collections import defaultdict

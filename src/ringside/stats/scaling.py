@@ -1,5 +1,7 @@
 """Laws of scaling: how a time changes over cores, and over the size of the work; slopes."""
 
+from __future__ import annotations
+
 import itertools
 import math
 import random

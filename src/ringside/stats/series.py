@@ -1,6 +1,8 @@
 """Values in the order of their times: the steady state of repeats in one process, changes of level from run
 to run, and when a time series has settled."""
 
+from __future__ import annotations
+
 import itertools
 import math
 from collections.abc import Sequence

@@ -76,11 +76,12 @@ class Toolchain:
         receipt = self.receipt(contender.runtime)
         if isinstance(receipt, str):
             return Unavailable(contender, receipt, remedy(contender.runtime))
+        own = None if contender.runtime.brings else receipt
         try:
             content = content_hash(contender, receipt)
         except OSError as error:
             why = f"{error.filename or 'a source'} cannot be read: {error.strerror}"
-            return Unavailable(contender, one_line(why, _MAX_PATH), "make it readable", receipt=receipt)
+            return Unavailable(contender, one_line(why, _MAX_PATH), "make it readable", receipt=own)
         whole = self._folder(contender, content)
         build = whole.with_name(f"{whole.name}-{program}")
         has_parts = any("{workload}" in word for command in contender.builds for word in command)
@@ -94,7 +95,6 @@ class Toolchain:
                 with suppress(OSError):
                     _log_file(build).write_text(error.log, encoding="utf-8")
                     log = _log_file(build)
-            own = None if contender.runtime.brings else receipt
             return Unavailable(contender, str(error), _way_out(error, log), error.log, own)
         if contender.runtime.brings:
             receipt = brought(contender.runtime, build.resolve())
@@ -127,10 +127,13 @@ class Toolchain:
 
     def installed(self, contender: Contender, receipt: Receipt) -> Receipt | None:
         """What a contender runs on: its runtime, or the one that its build brings, None where that is not
-        built."""
+        built, or a source cannot be read."""
         if not contender.runtime.brings:
             return receipt
-        build = self._folder(contender, content_hash(contender, receipt)).resolve()
+        try:
+            build = self._folder(contender, content_hash(contender, receipt)).resolve()
+        except OSError:
+            return None
         own = brought(contender.runtime, build) if (build / _DONE).exists() else None
         return own if isinstance(own, Receipt) else None
 

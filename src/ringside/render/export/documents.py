@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -199,6 +200,7 @@ def _cell(analysis: RunAnalysis, cell: CellAnalysis) -> dict[str, Any]:
 
 # What a document says of a contender, by the names of its fields in a plan: of each one, and of one that
 # could or could not be measured.
+_PLAIN = re.compile(r"[\w./:=@%+,-]+")
 _CONTENDER = (
     *("title", "family", "model", "language", "kind", "queue", "scheduler", "parallel", "idiom", "tuning"),
     *("unequal", "sharing", "runtime", "runs_on", "command", "version"),
@@ -255,11 +257,13 @@ def load_document(
 def _command(analysis: RunAnalysis, cell: Cell) -> dict[str, Any]:
     contender = analysis.contenders[cell.contender]
     ranks = analysis.rankings[analysis.headline.name, cell.point].ranks
+    is_plain = all(_PLAIN.fullmatch(str(level)) for _, level in cell.point.levels)
     values = {
         "name": cell.contender,
         **_parameters(cell.point),
         "command": contender.title,
-        "argv": [cell.point.filled_in(word) for word in contender.command],
+        # Other levels may become several words, or need a shell: the words stay as they were typed.
+        "argv": [cell.point.filled_in(word) if is_plain else word for word in contender.command],
         "rank": list(ranks[cell.contender]) if cell.contender in ranks else None,
         "metrics": {
             metric.name: _figure(value, metric.unit)

@@ -28,7 +28,7 @@ def point_answer(
     analysis: RunAnalysis, standing: Standing, at: str = "", *, below_table: bool = False
 ) -> list[Sentence]:
     """One to three sentences about a point, or why there is no answer. `at`: names the point. `below_table`:
-    the first sentence does without a figure that stands above."""
+    ratios take the place of the figure, which stands above."""
     if not analysis.trial_count and not analysis.is_over:
         return [Sentence("No trial of this run has ended yet")]
     if standing.first_place is FirstPlace.NOTHING:
@@ -36,11 +36,10 @@ def point_answer(
         few = any(cell.values(analysis.headline.name) for cell in here)
         why = f": {words.NO_FIGURE[few]}" if few or analysis.is_complete else ""
         return [Sentence(f"No program has a figure{at} ({analysis.headline.noun}){why}", "failed")]
-    opening = _opening(analysis, standing, at, below_table)
-    is_joined = below_table and opening.kind == "faster"
+    is_shown_first = standing.first_place is FirstPlace.FIRST and analysis.is_over and not standing.influences
+    is_joined = below_table and is_shown_first
     texts = [_distances(analysis, standing, is_joined)]
-    if is_joined and texts[0]:
-        opening = Sentence(f"{opening.text}: {texts.pop()}", opening.kind)
+    opening = _opening(analysis, standing, at, texts.pop() if is_joined else "")
     if analysis.is_over:
         texts.append(f"Still warming up, and not ranked: {', '.join(standing.cold)}" if standing.cold else "")
     sentences = [opening, *(Sentence(text) for text in texts if text)]
@@ -74,7 +73,8 @@ def short_answer(analysis: RunAnalysis) -> str:
     return f"{' ≈ '.join(here.first)} {amount}{', cause not certain' if here.influences else ''}"
 
 
-def _opening(analysis: RunAnalysis, here: Standing, at: str, below_table: bool) -> Sentence:
+def _opening(analysis: RunAnalysis, here: Standing, at: str, distances: str) -> Sentence:
+    """Who is first, and the figure; or the `distances` in its place."""
     best, metric = here.names[0], analysis.headline
     noun, figures = metric.noun, analysis.cell(best, here.point).metrics
     figure = units.with_interval(figures[metric.name], metric.unit)
@@ -97,14 +97,13 @@ def _opening(analysis: RunAnalysis, here: Standing, at: str, below_table: bool) 
         return Sentence(f"Too close to call{at} after {blocks(analysis)}: {listed(here.first)}; {median}")
     if here.first_place is FirstPlace.BARRED:
         causes = "".join(f", {words.OBSTACLES[each]}" for each in Obstacle if each in here.obstacles)
-        causes = f"{listed(here.first, 'or')} may be first{causes}"
-        return Sentence(f"No verdict possible{at} after {blocks(analysis)}: {causes}; {median}")
+        which = f"{listed(here.first, 'or')} may be first{causes}"
+        return Sentence(f"No verdict possible{at} after {blocks(analysis)}: {which}; {median}")
     best, but = here.first[0], words.reserve(code for each in here.influences for code in each.codes)
     if here.first_place is FirstPlace.FIRST:
-        text = f"{best} {(is_best := _best(metric))}{at}"
-        if not below_table or here.influences:
-            text += f": {figure}" if noun in is_best else f": {noun} {figure}"
-        return Sentence(text + but, "quiet" if here.influences else "faster")
+        verdict = _best(metric)
+        value = distances or (figure if verdict.endswith(f" {noun}") else f"{noun} {figure}")
+        return Sentence(f"{best} {verdict}{at}: {value}{but}", "quiet" if here.influences else "faster")
     within = f"equal within {units.percent(analysis.experiment.margin)}"
     text = f"{listed(here.first)} share the first place{at}, {within}: {possessive(best)} {noun} {figure}"
     return Sentence(text + but, "even")

@@ -10,7 +10,7 @@ from ringside.render.text import cells
 from ringside.render.text.cells import TableCell, TableData
 from ringside.render.text.command import own_command, with_store
 from ringside.render.text.diagnostics import words
-from ringside.render.text.words import FAMILIES, Sentence, listed, machine, reserve
+from ringside.render.text.words import FAMILIES, Sentence, listed, machine, reserve, where
 from ringside.text import capitalised
 
 # More orders of families than this are too many for a sentence.
@@ -123,6 +123,7 @@ def table(standing: FamilyStanding) -> TableData:
     if standing.others:
         others = tuple(f"{name} {median(standing, name)}" for name in standing.others)
         notes.append((_UNRANKED[standing.analysis.kind(standing.others[0])], others))
+    place = where(standing.analysis, standing.point, "")
     return cells.table(
         "",
         [
@@ -133,7 +134,7 @@ def table(standing: FamilyStanding) -> TableData:
             ]
             for family, members in standing.families.items()
         ],
-        f"`{with_store('run', standing.analysis.experiment.name)}`",
+        f"{f'{place}: ' if place else ''}`{with_store('run', standing.analysis.experiment.name)}`",
         notes=(f"{start}: {', '.join(names)}" for start, names in notes if names),
     )
 

@@ -3,7 +3,7 @@ alone its figures and a histogram. A contender's title is the command or target 
 for it in sentences."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from rich.text import Text
 from ringside import units
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Cell, Metric, Point
-from ringside.model.results import Description, Diagnostic, Interval, Verdict
+from ringside.model.results import Comparison, Description, Diagnostic, Interval, Verdict
 from ringside.render.text import cells, diagnostics, markdown, terminal
 from ringside.render.text.answers import comparison_sentence, pair_sentence
 from ringside.render.text.cells import Row, TableCell, TableData
@@ -203,13 +203,16 @@ def in_order(analysis: RunAnalysis, order: str) -> list[Cell]:
     return list(described)
 
 
-def ratios_over_first(analysis: RunAnalysis) -> dict[Point, Interval]:
+def over_first(analysis: RunAnalysis) -> Iterable[Comparison]:
     """A command alone at each point over itself at the first with figures; empty for several commands."""
     if len(analysis.names) > 1 or not analysis.descriptions:
-        return {}
+        return []
     first, *others = [cell.point for cell in analysis.descriptions]
-    pairs = analysis.over_points(analysis.names[0], first, others, len(analysis.points) - 1)
-    return {each.point: each.ratio for each in pairs}
+    return analysis.over_points(analysis.names[0], first, others, len(analysis.points) - 1)
+
+
+def ratios_over_first(analysis: RunAnalysis) -> dict[Point, Interval]:
+    return {each.point: each.ratio for each in over_first(analysis)}
 
 
 def _scan_rows(analysis: RunAnalysis, order: str) -> list[Row]:
@@ -222,7 +225,8 @@ def _scan_rows(analysis: RunAnalysis, order: str) -> list[Row]:
     shown = in_order(analysis, order)
     shown += [cell for cell, own in analysis.cells.items() if own.outcomes and not own.has_figures]
     if order != "mean-time":
-        shown.sort(key=[*analysis.cells].index)
+        places = {cell: number for number, cell in enumerate(analysis.cells)}
+        shown.sort(key=places.__getitem__)
     for cell in shown:
         row: Row = [(name, str(level)) for name, level in cell.point.levels]
         row += [] if is_alone else [("command", cell.contender)]

@@ -1,5 +1,7 @@
 """A trial over time, from its samples and the load of a step: CPU of each thread, memory, lateness."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from ringside.arrays import np
