@@ -33,7 +33,8 @@ class Ractors
   def open(problem)
     Warning[:experimental] = false
     @problem = problem
-    @owner = Ractor.new(problem.accounts) { |accounts| Ractors.own(accounts) }
+    @owner = Ractor.new(Ractor.current, problem.accounts) { |main, accounts| Ractors.own(main, accounts) }
+    Ractor.receive # The accounts are there.
   end
 
   # What the units and the auditors have done.
@@ -61,9 +62,10 @@ class Ractors
     balances
   end
 
-  # Has the accounts until a message is nil.
-  def self.own(accounts)
+  # Tells the main ractor that it has the accounts, and has them until a message is nil.
+  def self.own(main, accounts)
     balances = Array.new(accounts, OPENING_BALANCE)
+    main.send(true)
     counted = 0
     while (message = Ractor.receive)
       asker, source, target, amount = message

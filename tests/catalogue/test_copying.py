@@ -47,7 +47,7 @@ def test_a_copy_has_what_was_asked_for_alone(language: str, tmp_path: Path) -> N
         assert readme.startswith(f"# {folder.name}\n")
         for other in origin.workloads.keys() - expected:
             assert f"\n## {other}\n" not in readme
-            assert not re.search(rf'"{other}[:,."]', text)
+            assert not re.search(rf'"{other}[ :,."]', text)
             assert not [path for path in folder.rglob("*") if path.stem.lower().startswith(other)]
 
 
