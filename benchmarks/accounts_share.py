@@ -1,6 +1,6 @@
 """How much of a transfer's CPU time is its random draws, loop and clock: contenders of `accounts` beside
-copies of themselves whose transfers return at once, without lock, message and change, taking turns on one CPU.
-Start-up is subtracted.
+copies of themselves whose transfers return at once, without lock, message and change. They take turns on one
+CPU, and start-up is subtracted.
 
 `accounts_share.py [ROUNDS] [CONTENDER …]` prints the copy's CPU time per transfer over the contender's.
 """

@@ -196,8 +196,7 @@ def test_an_export_to_stdout_is_alone_there(vs: Vs) -> None:
 def test_a_reference_beside_a_scan(vs: Vs) -> None:
     """hyperfine executes it once for all levels; here it stands beside each of them."""
     words = ("--reference=echo 25", "-P", "time", "30", "40", "-D", "10", "echo {time}")
-    ended = vs("--runs=1", *words, "--json")
-    document = json.loads(ended.stdout)
+    document = json.loads(vs("--runs=1", *words, "--json").stdout)
     levels = [(each["name"], each["point"]["time"]) for each in document["commands"]]
     assert levels == [("reference", 30), ("A", 30), ("reference", 40), ("A", 40)]
     points = [each["point"] for each in document["comparisons"] if each["metric"] == "wall_s"]
@@ -208,7 +207,8 @@ def test_scans_and_lists_are_combined(vs: Vs) -> None:
     """hyperfine 575 and 683: it refuses two scans, and a scan beside a list."""
     words = ("-P", "a", "1", "2", "-P", "b", "3", "4", "-L", "c", "x", "echo {a}{b}{c}")
     document = json.loads(vs("--runs=1", *words, "--json").stdout)
-    assert sorted(each["argv"][1] for each in document["commands"]) == ["13x", "14x", "23x", "24x"]
+    made = sorted((each["argv"][1], *each["point"].values()) for each in document["commands"])
+    assert made == [("13x", 1, 3, "x"), ("14x", 1, 4, "x"), ("23x", 2, 3, "x"), ("24x", 2, 4, "x")]
 
 
 @pytest.mark.parametrize("commands", [("true",), ("true", "true")])

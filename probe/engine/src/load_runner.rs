@@ -43,7 +43,8 @@ pub struct LoadStep {
     /// further step is taken.
     pub last_above_p99_s: Option<f64>,
     /// A window of a warm-up. The rest are left out once, of four windows or more, the best of the later half and the
-    /// best of the earlier half differ by at most this share, or two windows had fewer than ten answers.
+    /// best of the earlier half differ by at most this share in answers per second and in CPU time per answer, or once
+    /// two or more windows all had fewer than ten answers.
     pub while_faster: Option<f64>,
     /// Samples taken while the loads run.
     #[serde(default)]

@@ -122,8 +122,8 @@ def test_inputs_precede_trials(add_experiment: Add, prepare: Prepare, workplace:
     observer = Recording()
     prepared = prepare("solo", observer)
     assert [name for name, _ in observer.prepared[2:]] == ["batch-3x2-seed1.txt", "batch-4x2-seed1.txt"]
-    for point, input in prepared.inputs.items():
-        assert input.path.name == f"batch-{point['cases']}x2-seed1.txt"
+    names = {point["cases"]: input.path.name for point, input in prepared.inputs.items()}
+    assert names == {3: "batch-3x2-seed1.txt", 4: "batch-4x2-seed1.txt"}
     trials, run = carried_out(workplace, prepared)
     assert {trial.input_bytes for trial in trials} == {input.size_bytes for input in prepared.inputs.values()}
     # A run that goes on reads the same ones.
@@ -183,11 +183,12 @@ def test_contenders_seeds_fit_contracts(prepare: Prepare, seed: int, block: int,
 # --- manifests that are broken ---
 
 
-@pytest.mark.parametrize("path", ["contender.toml", "odd.py"])
-def test_a_broken_contender_is_a_row_with_its_reason(prepare: Prepare, workplace: Path, path: str) -> None:
+@pytest.mark.parametrize(("path", "target"), cases(__file__, "a_broken_contender_is_a_row"))
+def test_a_broken_contender_is_a_row(prepare: Prepare, workplace: Path, path: str, target: str) -> None:
+    (workplace / "wrong.toml").write_text("title = 3\n", encoding="utf-8")
     broken = manifest_of(workplace, "two").with_name(path)
     broken.unlink(missing_ok=True)
-    broken.symlink_to("/proc/self/mem")  # Also root cannot read it.
+    broken.symlink_to(workplace / target)
     observer = Recording()
     prepared = prepare("pair", observer)
     assert observer.prepared[2:] == [("prepare", "two"), ("Unavailable", "two")]
@@ -197,8 +198,8 @@ def test_a_broken_contender_is_a_row_with_its_reason(prepare: Prepare, workplace
     ((cell, why),) = prepared.unavailable().items()
     assert why.startswith(two.reason)
     trials, run = carried_out(workplace, prepared)
-    (row,) = [trial for trial in trials if trial.cell == cell]
-    assert (row.outcome, row.detail) == (Outcome.UNAVAILABLE, why)
+    (row,) = [trial for trial in trials if trial.outcome is Outcome.UNAVAILABLE]
+    assert (row.cell, row.cell.contender, row.detail) == (cell, "two", why)
     kept = read_plan(run).contenders["two"]
     assert (kept.title, kept.unavailable, kept.files) == (two.contender.title, two.reason, {})
 
@@ -206,8 +207,7 @@ def test_a_broken_contender_is_a_row_with_its_reason(prepare: Prepare, workplace
 def test_without_a_manifest_that_can_be_read_there_is_no_run(prepare: Prepare, workplace: Path) -> None:
     for name, title in (("one", "3"), ("two", "[]")):
         manifest_of(workplace, name).write_text(f"title = {title}\n", encoding="utf-8")
-    # The first error.
-    with pytest.raises(CatalogueError, match="one/contender.toml"):
+    with pytest.raises(CatalogueError, match="one/contender.toml"):  # The first error.
         prepare("pair")
 
 

@@ -150,10 +150,10 @@ fn intended_rate_per_s(plan: &Plan, outcome: &Outcome) -> Option<f64> {
 }
 
 /// Answers per second. Each request of a constant rate stands for the time until the next is due: two at one per second
-/// make two seconds, though the load is over after one.
+/// make two seconds, though the load is over after one. Not so with bursts: there the time of the load counts.
 fn achieved_rate_per_s(plan: &Plan, outcome: &Outcome, answered: f64) -> f64 {
     match plan.pacing {
-        Pacing::Constant { rate_per_s, .. } if outcome.duration_ns > 0 => {
+        Pacing::Constant { rate_per_s, burst: 0 | 1 } if outcome.duration_ns > 0 => {
             let due_s = outcome.record.intended as f64 / plan.own_rate(rate_per_s);
             answered / outcome.seconds().max(due_s)
         }

@@ -60,7 +60,7 @@ struct Trial<'a, 'w> {
     files: Rc<KernelFiles>,
     /// The zero of all times, by the monotonic clock.
     start_ns: u64,
-    /// None: nobody waits for the program to read.
+    /// None: the program's stdin is a file.
     stdin: Option<OwnedFd>,
     /// When the first message is written, unless the program ends before.
     started_due_ns: Option<u64>,

@@ -320,7 +320,7 @@ class Step(Request, frozen=True):
     """Loads that run at the same time. With `last_above_p99_s` no further step is taken once the p99 of the
     first load is above it, or a tenth of it had no answer in time. With `while_faster` it is a window of a
     warm-up: left out once the best of the later half of four windows or more is alike the best of the
-    earlier half, by at most this share, or two had fewer than ten answers each."""
+    earlier half, by at most this share, or two or more all had fewer than ten answers."""
 
     name: str
     loads: tuple[NamedLoad, ...]
