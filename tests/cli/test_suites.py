@@ -54,10 +54,8 @@ def test_what_would_be_measured_is_shown_and_nothing_is(suite: Path) -> None:
     rows = {
         line.split()[0]: line.split()[1:] for line in planned.splitlines() if line[:5] in ("first", "secon")
     }
-    first, second = (
-        ["up", "to", "9", "about", "1", "s", "per", "block"],
-        ["up", "to", "9", "about", "2", "s", "per", "block"],
-    )
+    most = ["up", "to", "9", "about"]
+    first, second = [*most, "1", "s", "per", "block"], [*most, "2", "s", "per", "block"]
     assert rows == {"first": ["ring", "1", "2", "2", *first], "second": ["ring", "2", "2", "4", *second]}
     assert not list(suite.rglob("*.sqlite"))
     refused = in_process("run", "both", "--dry-run", "--json", status=2)
