@@ -38,11 +38,12 @@ fn every_request_has_its_schedule_error() {
         histograms["schedule_error"]["max_ns"].as_u64() <= histograms["latency"]["max_ns"].as_u64(),
         "{outcome:#}"
     );
-    let outcome = drive(&server, json!({"requests": 50, "connections": 2}));
+    // So many that the first connection surely has some on a busy host as well.
+    let outcome = drive(&server, json!({"requests": 2000, "connections": 2}));
     let histograms = &outcome["histograms"];
     // Of the first connection, between a stamped reply and the next request.
     let errors = histograms["schedule_error"]["count"].as_u64().unwrap();
-    assert!((1..50).contains(&errors), "{outcome:#}");
+    assert!((1..2000).contains(&errors), "{outcome:#}");
     let stamped = outcome["stamped_reads"].as_u64().unwrap();
     assert!((errors..=errors + 1).contains(&stamped), "{outcome:#}");
     // Both begin when the request goes to the kernel.
