@@ -124,7 +124,7 @@ time.sleep(1)
 def test_memory_in_files_that_nobody_maps(tmp_path: Path, namespaces: str) -> None:
     opens = "places = [os.memfd_create('hidden'), os.open('/dev/shm', os.O_TMPFILE | os.O_RDWR)]\n"
     # A file that was there before is an input, not the program's; in a namespace of its own it is not there.
-    place = Path("/dev/shm/ringside-input")
+    place = Path(f"/dev/shm/ringside-input-{os.getpid()}")
     place.write_bytes(bytes(60 << 20))
     try:
         time.sleep(0.1)
