@@ -1,7 +1,5 @@
 """What can go wrong, as types. Each error says what to do, and ends the command with status 2."""
 
-from __future__ import annotations
-
 
 class RingsideError(Exception):
     """Base of all errors that a user may see: one line, which also says what to do."""

@@ -1,8 +1,6 @@
 """Files that are written as a whole or not at all, locks, and this user's folders (XDG Base Directory
 Specification)."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import os

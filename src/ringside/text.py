@@ -1,8 +1,6 @@
 """Texts: untrusted ones made harmless for a line of a terminal or of CSV, sentences, times, spelling
 suggestions."""
 
-from __future__ import annotations
-
 import csv
 import difflib
 import io

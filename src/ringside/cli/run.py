@@ -32,7 +32,7 @@ from ringside.text import one_line
 from ringside.units import count, duration
 from ringside.workloads import workload as find_workload
 
-_MANY_CELLS = 500  # At half a second a trial.
+_MANY_CELLS, _TRIAL_S = 500, 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +122,7 @@ def _show_plan(settings: RunSettings, task: Task, catalogue: Catalogue) -> int:
         times.append((each.time_s if settings.time_s is None else settings.time_s) or 0.0)
         numbers = [f"{number:,}" for number in (len(contenders), len(points), cells)]
         numbers.append(f"{'up to ' * each.until_decided}{each.blocks:,}")
-        numbers.append(duration(times[-1]) if times[-1] else f"about {duration(cells / 2)} per block")
+        numbers.append(duration(times[-1]) if times[-1] else _per_block(cells))
         rows.append((each.name, each.workload, *map(TableCell, numbers)))
     facts = {"margin": settings.margin, "seed": settings.seed, "store": settings.store}
     named = [f"{name} {one_line(str(fact))}" for name, fact in facts.items() if fact is not None]
@@ -223,8 +223,12 @@ def _check_points(task: Task, catalogue: Catalogue, capacity: Capacity) -> None:
     for each in task.experiments:
         cells = len(check(each, catalogue, capacity)) * len(each.contenders)
         if cells >= _MANY_CELLS:
-            what = f"{each.name}: {cells:,} cells take about {duration(cells / 2)} per block"
+            what = f"{each.name}: {cells:,} cells take {_per_block(cells)}"
             streams.say(f"{what}, {count(each.blocks, 'block')} at most; for less: --only, --set, --time 10m")
+
+
+def _per_block(cells: int) -> str:
+    return f"about {duration(cells * _TRIAL_S)} per block"
 
 
 def _failure(
@@ -256,7 +260,8 @@ def _resume_hint(settings: RunSettings, name: str | None) -> str:
     if name is None:
         return ""
     resume = ["run", "--resume", name, *with_options(Selection(name, outside=settings.outside))]
-    resume += ["--on", settings.on] if settings.on else []
+    if settings.on:
+        resume += ["--on", settings.on]
     if isinstance(settings.nodes, tuple):
         resume += ["--engines", ",".join(settings.nodes)]
     return f"; `{with_store(*resume)}` continues it, `{with_store('show', name)}` shows its trials so far"

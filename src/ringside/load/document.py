@@ -160,10 +160,7 @@ def as_csv(target: Target, result: LoadResult, unit: TimeUnit) -> str:
     seconds = whole.duration_ns / 1e9
 
     def row(label: str, figures: Any, latency: LatencySummary | None) -> list[Any]:
-        is_whole = figures is whole
-        rate_per_s = whole.achieved_rate_per_s * (
-            figures.requests / whole.requests if whole.requests else 0.0
-        )
+        is_whole, rate_per_s = figures is whole, result.rate_of(figures)
         cells = [label, whole.outcome if is_whole else None, seconds, figures.requests, rate_per_s]
         cells += [whole.intended_rate_per_s if is_whole else None, figures.late_requests, figures.unfinished]
         cells += [sum(figures.errors.values()), whole.messages if is_whole else None]

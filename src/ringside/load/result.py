@@ -88,6 +88,11 @@ class LoadResult:
         timed_out = 0 if self.main_histogram == "lateness" else self.figures.errors.get("timeout", 0)
         return timed_out + self.figures.connects_timed_out + self.figures.unfinished * self.is_open_loop
 
+    def rate_of(self, part: ipc.LoadFigures | ipc.TargetFigures) -> float:
+        """The requests per second at one of several targets, or of the whole load: its share of the rate."""
+        whole = self.figures
+        return whole.achieved_rate_per_s * part.requests / whole.requests if whole.requests else 0.0
+
     @property
     def ceased(self) -> str:
         """That nothing was answered from some moment to the end, else empty. A pause counts if it is longer

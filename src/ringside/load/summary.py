@@ -222,10 +222,8 @@ def _ends(latency: ipc.LatencySummary | None, unit: TimeUnit) -> list[str]:
 
 def _targets(result: LoadResult, unit: TimeUnit) -> TableData:
     rows: list[list[TableCell | str]] = []
-    whole = result.figures
-    for target, figures in zip(result.several, whole.targets, strict=True):
-        share = figures.requests / whole.requests if whole.requests else 0.0
-        rate = significant(whole.achieved_rate_per_s * share) if whole.duration_ns else "–"
+    for target, figures in zip(result.several, result.figures.targets, strict=True):
+        rate = significant(result.rate_of(figures)) if result.figures.duration_ns else "–"
         counts = (f"{figures.requests:,}", rate, f"{sum(figures.errors.values()):,}")
         rows.append([one_line(target.text, 80), *map(TableCell, (*counts, *_ends(figures.latency, unit)))])
     columns = ("", "answered", "per second", "errors", "p50", "p99", "max")

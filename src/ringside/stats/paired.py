@@ -1,7 +1,5 @@
 """Ratios from pairs inside blocks: the Hodges-Lehmann estimate on the log scale, and the signed-rank test."""
 
-from __future__ import annotations
-
 import bisect
 import itertools
 import math

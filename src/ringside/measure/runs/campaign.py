@@ -140,11 +140,11 @@ def as_it_began(run: Run, machines: Mapping[str, Prepared]) -> dict[str, Prepare
                     f"{reason}; restore it, or start a new run"
                 )
             elif isinstance(now, Ready):
-                # On a machine that is new to the run only the sources can be compared.
-                files = described(now, prepared.workload.name, {}).files
-                is_same = (
-                    now.content == was.content if was else planned.content is None or files == planned.files
-                )
+                if was:
+                    is_same = now.content == was.content
+                else:  # On a machine that is new to the run only the sources can be compared.
+                    files = described(now, prepared.workload.name, {}).files
+                    is_same = planned.content is None or files == planned.files
                 if not is_same:
                     what = f"contender `{name}` has changed{where} since run {run.id} began"
                     raise UsageError(f"{what}: start a new run")

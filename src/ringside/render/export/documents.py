@@ -200,7 +200,6 @@ def _cell(analysis: RunAnalysis, cell: CellAnalysis) -> dict[str, Any]:
 
 # What a document says of a contender, by the names of its fields in a plan: of each one, and of one that
 # could or could not be measured.
-_PLAIN = re.compile(r"[\w./:=@%+,-]+")
 _CONTENDER = (
     *("title", "family", "model", "language", "kind", "queue", "scheduler", "parallel", "idiom", "tuning"),
     *("unequal", "sharing", "runtime", "runs_on", "command", "version"),
@@ -254,6 +253,10 @@ def load_document(
     }
 
 
+# A level that is one word, for a shell too.
+_PLAIN = re.compile(r"[\w./:=@%+,-]+")
+
+
 def _command(analysis: RunAnalysis, cell: Cell) -> dict[str, Any]:
     contender = analysis.contenders[cell.contender]
     ranks = analysis.rankings[analysis.headline.name, cell.point].ranks
@@ -262,7 +265,7 @@ def _command(analysis: RunAnalysis, cell: Cell) -> dict[str, Any]:
         "name": cell.contender,
         **_parameters(cell.point),
         "command": contender.title,
-        # Other levels may become several words, or need a shell: the words stay as they were typed.
+        # Other levels may become several words, or need a shell: then words stay as they were typed.
         "argv": [cell.point.filled_in(word) if is_plain else word for word in contender.command],
         "rank": list(ranks[cell.contender]) if cell.contender in ranks else None,
         "metrics": {

@@ -15,7 +15,7 @@ from markupsafe import Markup
 from ringside import units
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import SuiteAnalysis
-from ringside.model.design import Point
+from ringside.model.design import Point, grouped
 from ringside.render.export.documents import FORMAT, document
 from ringside.render.html import templates
 from ringside.render.html.templates import environment, json_element, packed, policy, script, vega
@@ -39,7 +39,7 @@ def render(suite: SuiteAnalysis, source_texts: Mapping[str, str], *, home: str =
         for row, cell in zip(values["cells"], analysis.cells.values(), strict=True):
             row["by_block"] = {name: dict(by_block) for name, by_block in cell.by_block.items()}
     asked = {id(part.standing.analysis) for each in suite.answers for part in each.parts if part.standing}
-    sections = [
+    sections: list[dict[str, Any]] = [
         {
             "id": f"run-{number}",
             "analysis": analysis,
@@ -63,6 +63,7 @@ def render(suite: SuiteAnalysis, source_texts: Mapping[str, str], *, home: str =
         suite=suite,
         commands=commands(analyses),
         sections=sections,
+        anchors={each["analysis"].experiment.name: f"#{each['id']}" for each in sections},
         home=home,
         contenders=contenders,
         machines=_machines(analyses),
@@ -215,10 +216,7 @@ def _contender(name: str, analyses: Sequence[RunAnalysis], texts: Mapping[str, s
 
 def _machines(analyses: Sequence[RunAnalysis]) -> dict[tuple[tuple[str, str], ...], list[str]]:
     """The facts of each machine, with the runs that agree in all that lasts longer than a run."""
-    together: dict[tuple[tuple[str, str], ...], list[str]] = {}
-    for analysis in analyses:
-        together.setdefault(tuple(_lasting_facts(analysis.run.host)), []).append(analysis.run.id)
-    return together
+    return grouped((tuple(_lasting_facts(analysis.run.host)), analysis.run.id) for analysis in analyses)
 
 
 def _moments(analyses: Sequence[RunAnalysis]) -> TableData:

@@ -6,8 +6,8 @@ from functools import partial
 
 from ringside import units
 from ringside.analysis.run import RunAnalysis
-from ringside.analysis.run_diff import CellChange, RunDiff
-from ringside.model.design import Metric, Point
+from ringside.analysis.run_diff import RunDiff
+from ringside.model.design import Metric, Point, grouped
 from ringside.model.results import Interval, Outcome
 from ringside.render.plots import spec
 from ringside.render.plots.lines import both_scales
@@ -80,10 +80,7 @@ _MAX_ROWS, _MAX_PANELS = 60, 6
 
 def diff_chart(diff: RunDiff) -> spec.Chart:
     """A panel for each metric that both runs have, with lines at 1 and, dashed, at the margin's ends."""
-    by_metric: dict[Metric, list[CellChange]] = {}
-    for change in diff.changes:
-        if change.ratio.estimate > 0:
-            by_metric.setdefault(change.metric, []).append(change)
+    by_metric = grouped((change.metric, change) for change in diff.changes if change.ratio.estimate > 0)
     limits, drawn = [1 / (1 + diff.margin), 1 + diff.margin], []
     for metric, changes in list(by_metric.items())[:_MAX_PANELS]:
         rows: list[spec.Json] = []

@@ -1,6 +1,7 @@
 """The page of some runs, badges, posts, and sites: folders with a page per run, a history per experiment,
 data, and feeds (Atom, RFC 4287; JSON Feed 1.1). Each call adds or updates runs."""
 
+import functools
 import itertools
 import json
 import re
@@ -19,7 +20,7 @@ from ringside.analysis.history import HistoryRun, history, of_analysis
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import analyse_suite
 from ringside.model.catalogue import Question
-from ringside.model.design import Metric, Point
+from ringside.model.design import Metric, Point, grouped
 from ringside.model.results import Answer, Interval
 from ringside.render.export import formats
 from ringside.render.export.documents import document
@@ -46,9 +47,13 @@ def render_pages(pages: Sequence[RunAnalysis], questions: Sequence[Question] = (
     return render(analyse_suite(pages, questions), sources, home=home)
 
 
+@functools.cache
+def _style() -> Markup:
+    return Markup(read_file("page.css") + (TEMPLATES / "site.css").read_text("utf-8"))
+
+
 def _rendered(template: str, **values: Any) -> bytes:
-    style = Markup(read_file("page.css") + (TEMPLATES / "site.css").read_text("utf-8"))
-    return environment(TEMPLATES).get_template(template).render(style=style, **values).encode()
+    return environment(TEMPLATES).get_template(template).render(style=_style(), **values).encode()
 
 
 _SIDE, _CHARACTER = 6, 6.4
@@ -150,9 +155,7 @@ def write_site(path: Path, pages: Sequence[RunAnalysis], base: str = "") -> list
         )
     runs = sorted(known.values(), key=lambda run: (run.started_at, run.id), reverse=True)
     folder.about = SiteList(base, runs)
-    by_experiment: dict[str, list[SiteRun]] = {}
-    for run in runs:
-        by_experiment.setdefault(run.experiment, []).append(run)
+    by_experiment = grouped((run.experiment, run) for run in runs)
     experiments = [(name, file_name(name), each) for name, each in by_experiment.items()]
     entries = [run.entry for run in runs[:_MAX_ENTRIES]]
     feed = {"title": _TITLE, "site": _urn("site", base or _TITLE), "base": base, "entries": entries}
@@ -185,8 +188,9 @@ def _history_page(folder: Folder, runs: Sequence[SiteRun], analyses: Mapping[str
     metric = known[0][1]
     alike = [run for run, headline in known if headline.name == metric.name]
     links = {run.id: f"../runs/{run.name}.html" for run in runs}
-    of, title = history(runs[0].experiment, runs[0].title, metric, alike), f"{runs[0].title}: history"
-    return _rendered("history.html.j2", root="../", title=title, history=of, links=links)
+    past = history(runs[0].experiment, runs[0].title, metric, alike)
+    title = f"{runs[0].title}: history"
+    return _rendered("history.html.j2", root="../", title=title, history=past, links=links)
 
 
 def _published_run(values: Mapping[str, Any]) -> tuple[HistoryRun, Metric]:

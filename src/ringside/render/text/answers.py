@@ -7,7 +7,7 @@ from ringside import units
 from ringside.analysis.answers import FirstPlace, Standing
 from ringside.analysis.examination import MIN_BLOCKS
 from ringside.analysis.run import RunAnalysis
-from ringside.model.design import Metric, Point
+from ringside.model.design import Metric, Point, grouped
 from ringside.model.results import Comparison, Obstacle, Verdict
 from ringside.render.text import words
 from ringside.render.text.words import Sentence, blocks, listed, possessive, where
@@ -145,9 +145,8 @@ def _distances(analysis: RunAnalysis, here: Standing, is_named: bool) -> str:
 
 def _elsewhere(analysis: RunAnalysis) -> str:
     """What is shown of the first place at the other points, the most frequent first."""
-    points: dict[str, list[str]] = {}
-    for standing in analysis.conclusion.standings:
-        points.setdefault(_first(standing), []).append(analysis.label(standing.point))
+    standings = analysis.conclusion.standings
+    points = grouped((_first(standing), analysis.label(standing.point)) for standing in standings)
     if len(points) == 1 < len(analysis.points):
         every = "both" if len(analysis.points) == 2 else f"all {len(analysis.points):,}"
         return f"At {every} points {_first(analysis.conclusion.here)}"

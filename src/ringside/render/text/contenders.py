@@ -8,7 +8,7 @@ from operator import attrgetter
 from ringside import units
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import JudgedClaim, Overview, OverviewColumn
-from ringside.model.design import Cell
+from ringside.model.design import Cell, grouped
 from ringside.model.results import Answer, ClaimResult, Outcome
 from ringside.render.text import cells, command
 from ringside.render.text.cells import Row, TableCell, TableData, plain_table, table
@@ -38,10 +38,7 @@ _MAX_TEXT = 200
 
 def contender_table(*analyses: RunAnalysis) -> TableData:
     """What the contenders are: model, queue, scheduler, version. Columns without text are left out."""
-    contenders: dict[str, list[PlannedContender]] = {}
-    for analysis in analyses:
-        for name, contender in analysis.contenders.items():
-            contenders.setdefault(name, []).append(contender)
+    contenders = grouped(each for analysis in analyses for each in analysis.contenders.items())
     # Of a contender whose program differs from workload to workload, each text once.
     texts = {
         (name, column): ", ".join(dict.fromkeys(filter(None, map(text_of, planned))))

@@ -212,6 +212,7 @@ def over_first(analysis: RunAnalysis) -> Iterable[Comparison]:
 
 
 def ratios_over_first(analysis: RunAnalysis) -> dict[Point, Interval]:
+    """The ratios of `over_first`, by point."""
     return {each.point: each.ratio for each in over_first(analysis)}
 
 

@@ -11,7 +11,7 @@ from ringside.analysis.cells import MAX_FAILED_SHARE
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.run_diff import CellChange
 from ringside.files import tables_beside
-from ringside.model.design import Metric, Point
+from ringside.model.design import Metric, Point, grouped
 from ringside.model.results import Comparison, Verdict
 from ringside.text import one_line
 
@@ -172,7 +172,5 @@ def machine(host: Mapping[str, Any]) -> str:
 
 def _together(machines: Mapping[str, Mapping[str, Any]]) -> str:
     """Machines by name, those that are alike together."""
-    by_text: dict[str, list[str]] = {}
-    for name, facts in machines.items():
-        by_text.setdefault(machine(facts), []).append(one_line(str(name)))
+    by_text = grouped((machine(facts), one_line(str(name))) for name, facts in machines.items())
     return "; ".join(f"{', '.join(names)}: {text}" for text, names in by_text.items())
