@@ -22,7 +22,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 
@@ -67,8 +67,8 @@ def spin(rounds: int) -> str:
     return f"{sys.executable} -S -E spin.py {rounds}"
 
 
-def rounds_in(seconds: float, folder: Path) -> int:
-    """How many rounds make the spin take this long here, without its start."""
+def rounds_in(seconds: float, folder: Path) -> tuple[int, int]:
+    """How many rounds make the spin take this long here, with its start; how many its start is worth."""
 
     def least(rounds: int) -> float:
         found = []
@@ -78,8 +78,9 @@ def rounds_in(seconds: float, folder: Path) -> int:
             found.append(time.perf_counter() - begun)
         return min(found)
 
-    each = (least(400_000) - least(0)) / 400_000
-    return round(seconds / each)
+    start = least(0)
+    each = (least(400_000) - start) / 400_000
+    return round((seconds - start) / each), round(start / each)
 
 
 def same(rounds: int) -> list[Duel]:
@@ -93,11 +94,13 @@ def same(rounds: int) -> list[Duel]:
     return [Duel(name, command, command, 0.0) for name, command in kinds.items()]
 
 
-def planted(rounds: int, shares: Sequence[float], go_ring: Path | None) -> list[Duel]:
-    """Slowdowns of these shares: a spin of more rounds, and a ring of more messages over two cores."""
+def planted(rounds: int, start: int, shares: Sequence[float], go_ring: Path | None) -> list[Duel]:
+    """Slowdowns by these shares of the whole time: a spin of more rounds, where the start of the program is
+    worth `start` of them, and a ring of more messages over two cores."""
     found = []
     for share in shares:
-        found.append(Duel(f"spin, {share:.0%} more", spin(rounds), spin(round(rounds * (1 + share))), share))
+        more = spin(round(rounds + share * (rounds + start)))
+        found.append(Duel(f"spin, {share:.0%} more", spin(rounds), more, share))
         if go_ring:
             one, other = (
                 f"{go_ring} nodes=100 messages={round(4000 * times)} cores=2" for times in (1, 1 + share)
@@ -207,7 +210,13 @@ WORDS = ("slower", "faster", "equivalent", "inconclusive")
 
 
 def table(
-    machine: str, duels: Sequence[Duel], times: int, folder: Path, tools: Sequence[str], results: Results
+    machine: str,
+    duels: Sequence[Duel],
+    times: int,
+    folder: Path,
+    tools: Sequence[str],
+    results: Results,
+    rule: StoppingRule,
 ) -> bool:
     """Run each duel this many times, by each tool in turn; print their claims, and how long it took. Whether
     Ringside meets its targets."""
@@ -221,7 +230,7 @@ def table(
                 begun = time.monotonic()
                 if tool == "ringside":
                     # An order of its own: else one that favours a side would do so each time.
-                    said = ours(duel, RULE, which * times + number, folder, executor)
+                    said = ours(duel, rule, which * times + number, folder, executor)
                 else:
                     said = hyperfine(duel, folder) if tool == "hyperfine" else pyperf(duel, folder)
                 results.add(key, said, time.monotonic() - begun)
@@ -259,9 +268,12 @@ def main() -> int:
     parser.add_argument("--simulated", type=int, default=1_000_000, help="simulated comparisons")
     parser.add_argument("--tables", type=int, default=2000, help="simulated tables for each figure")
     parser.add_argument("--shares", default="0.05", help="the planted slowdowns, as 0.05,0.2")
+    parser.add_argument("--lasting", type=float, default=0.1, help="how long a spin takes, in seconds")
+    parser.add_argument("--time", type=float, default=RULE.time_s, help="as `vs --time`, in seconds")
     parser.add_argument("--ring", action="store_true", help="plant them in a Go ring over two cores, too")
     parser.add_argument("--machines", default="quiet,busy", help="only quiet, or busy")
-    parser.add_argument("--results", type=Path, default=Path("calibration.jsonl"), help="where they are kept")
+    kept = "a file of its own for each --lasting and --time"
+    parser.add_argument("--results", type=Path, default=Path("calibration.jsonl"), help=kept)
     parser.add_argument("--of", default="", help="only commands whose name holds this text")
     parser.add_argument("--without-peers", action="store_true", help="leave out hyperfine and pyperf")
     given = parser.parse_args()
@@ -272,10 +284,12 @@ def main() -> int:
         (folder / "spin.py").write_text(_SPIN, encoding="utf-8")
         words = "".join(f"{i * 48271 % 2147483647:x}\n" for i in range(20_000))
         (folder / "words.txt").write_text(words, encoding="utf-8")
-        rounds = rounds_in(0.1, folder) if given.same or given.planted else 0
+        rounds, start = rounds_in(given.lasting, folder) if given.same or given.planted else (0, 0)
+        rule = replace(RULE, time_s=given.time)
         shares = [float(share) for share in given.shares.split(",")]
         equal = [duel for duel in same(rounds) if given.of in duel.name] if given.same else []
-        slower = planted(rounds, shares, build_ring(folder) if given.ring else None) if given.planted else []
+        ring = build_ring(folder) if given.ring else None
+        slower = planted(rounds, start, shares, ring) if given.planted else []
         slower = [duel for duel in slower if given.of in duel.name]
         for machine in given.machines.split(",") if equal or slower else ():
             surroundings: AbstractContextManager[None] = nullcontext()
@@ -283,11 +297,11 @@ def main() -> int:
                 if equal:
                     each = max(1, given.same // len(equal))
                     print(f"\nA command against itself, {each} times each")
-                    meets &= table(machine, equal, each, folder, ["ringside", *peers], results)
+                    meets &= table(machine, equal, each, folder, ["ringside", *peers], results, rule)
                 if slower:
                     print(f"\nA planted slowdown, {given.planted} times each")
                     tools = ["ringside", *(peer for peer in peers if peer == "hyperfine")]
-                    meets &= table(machine, slower, given.planted, folder, tools, results)
+                    meets &= table(machine, slower, given.planted, folder, tools, results, rule)
     if given.simulated:
         simulated.main(given.simulated)
     if given.tables:
