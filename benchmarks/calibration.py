@@ -79,6 +79,8 @@ def rounds_in(seconds: float, folder: Path) -> tuple[int, int]:
         return min(found)
 
     start = least(0)
+    if start >= seconds:
+        sys.exit(f"the program starts in {start * 1e3:.0f} ms here: name a longer --lasting")
     each = (least(400_000) - start) / 400_000
     return round((seconds - start) / each), round(start / each)
 
