@@ -1,4 +1,4 @@
-"""What the contract of the accounts costs: contenders of three mechanisms (a lock for each account, an
+"""The cost of the accounts' contract: contenders of three mechanisms (a lock for each account, an
 owner, one thread) beside bare programs of the same idiom, which know nothing of Ringside (benchmarks/bare),
 ns per transfer by their own clocks, taking turns on one CPU.
 
@@ -27,8 +27,8 @@ BARE = Path(__file__).resolve().parent / "bare"
 OUT = ROOT / ".ringside" / "bare"
 ROUNDS = 15
 ACCOUNTS, UNITS, EVERY = 1000, 10, 1000
-# Transfers of a unit, so that a side takes a second or so; how the bare peer is built, and run: {runtime} is
-# the contender's.
+# Transfers of a unit (a side takes about a second); how the bare peer is built and run. {runtime} is the
+# contender's.
 PEERS: dict[str, tuple[int, list[str], list[str]]] = {
     "go": (
         *(400_000, ["{runtime}", "build", "-o", "{out}/accounts-go", "accounts.go"]),

@@ -1,4 +1,4 @@
-"""How much of a transfer's CPU time is its random draws, loop and clock: contenders of `accounts` beside
+"""The share of random draws, loop and clock in a transfer's CPU time: contenders of `accounts` beside
 copies of themselves whose transfers return at once, without lock, message and change. They take turns on one
 CPU, and start-up is subtracted.
 
@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[1]
 ROUNDS = 7
 UNITS, FEW = 10, 1000
 
-# Transfers of a unit, and what the copy has instead of a transfer. In C the values are still used.
+# Transfers of a unit, and the code that replaces a transfer in the copy. In C the values are still used.
 COPIES: dict[str, tuple[int, Edits]] = {
     "c-pthreads": (
         300_000,

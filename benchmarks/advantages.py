@@ -1,4 +1,4 @@
-"""What the choices named in docs/BIAS.md are worth: a bundled contender beside a copy of itself without the
+"""The effect of the choices that docs/BIAS.md names: a bundled contender beside a copy of itself without the
 choice, as an experiment of its own, taking turns. `advantages.py [BLOCKS] [NAME …]`.
 
 Prints one line for each choice and metric: the copy's figure over the contender's.
@@ -28,7 +28,8 @@ Edits = Mapping[str, Sequence[tuple[str, str]]]
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A choice of a contender. `edits`: by file, what the copy has instead; `text`: what the copy does."""
+    """A choice of a contender. `edits`: for each file, the copy's replacement; `text`: what the copy does
+    instead."""
 
     name: str
     contender: str

@@ -36,7 +36,7 @@ from pairs import take_turns, tell  # isort: skip
 
 ROOT = Path(__file__).resolve().parents[1]
 CASES, SIZE, ROUNDS = 200_000, 200, 7
-# A share of the rows for whoever would take minutes.
+# Some writers would take minutes for all rows, so they get only this many.
 SAVETXT_ROWS = 4000
 SPEED = ("limit", "go")
 MEMORY = (
@@ -51,12 +51,13 @@ MEMORY = (
 
 
 def half_gigabyte(cores: int) -> Point:
-    """From the page cache, every other factor as it is by default."""
+    """The input is in the page cache; every other factor has its default."""
     return point("batch", cases=CASES, size=SIZE, cores=cores)
 
 
 def make() -> None:
-    """Megabytes of text per second: ours with its answers and hashes, and two libraries' writers without."""
+    """Prints megabytes of text per second: our generator including answers and hashes, and two libraries'
+    writers without."""
     sides = {
         "the generator, answers and hashes too": ours,
         "pyarrow.csv, text alone": columnar,
@@ -67,7 +68,7 @@ def make() -> None:
 
 
 def ours() -> float:
-    """Of a whole input that is made anew."""
+    """The speed of our generator, for a whole new input."""
     with tempfile.TemporaryDirectory(dir=ROOT / ".ringside") as folder:
         begun = time.perf_counter()
         made = Inputs(Path(folder)).get(BATCH.input(half_gigabyte(1)))
@@ -77,12 +78,12 @@ def ours() -> float:
 
 
 def numbers(rows: int) -> Any:
-    """Rows of whole numbers as the input has them."""
+    """Rows of whole numbers as in the input."""
     return np.random.default_rng(1).integers(-100_000, 100_001, (rows, SIZE))
 
 
 def savetxt() -> float:
-    """Of few rows: it keeps its pace."""
+    """The speed of numpy's `savetxt`, for few rows: it does not change with their number."""
     table, out = numbers(SAVETXT_ROWS), io.BytesIO()
     begun = time.perf_counter()
     np.savetxt(out, table, fmt="%d")
@@ -90,7 +91,7 @@ def savetxt() -> float:
 
 
 def columnar() -> float:
-    """Of as many numbers as the input has."""
+    """The speed of Arrow's CSV writer, for as many numbers as the input has."""
     table = pa.table(dict(zip(map(str, range(SIZE)), numbers(2 * CASES).T.copy(), strict=True)))
     with tempfile.TemporaryFile(dir=ROOT / ".ringside") as out:
         begun = time.perf_counter()
@@ -115,7 +116,7 @@ class Runner:
         return None
 
     def figures(self, ready: Ready, cores: int) -> dict[str, float]:
-        """Of one trial."""
+        """The figures of one trial."""
         done = carry_out("batch", ready, self.executor, half_gigabyte(cores), self.input)
         assert done.outcome is Outcome.OK, f"{ready.contender.name}: {done.detail} {done.report}"
         return BATCH.figures(done)
@@ -133,7 +134,7 @@ def speed(runner: Runner) -> None:
 
 
 def memory(runner: Runner) -> None:
-    """The largest memory of each on all cores."""
+    """Prints each contender's peak memory on all cores."""
     cores = runner.executor.capacity().cpus
     print(f"batch, the same on {cores} cores: peak memory of the process tree, and wall time")
     for name in (*SPEED[:1], *MEMORY):

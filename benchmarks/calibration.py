@@ -1,12 +1,12 @@
-"""Whether verdicts hold: comparisons of commands with themselves, and with a planted slowdown, on a quiet and
-on a busy machine; hyperfine's ± and pyperf's significance beside them, on the same commands; and simulated
-ones. `--same N`, `--planted N`, `--simulated N` say how many of each, `--tables N` how many simulated tables,
-`--of TEXT` which commands. Each real comparison is kept in the file of `--results`: the same command goes on
-where it was interrupted. `--without-peers` takes about a quarter of an hour.
+"""Do verdicts hold? Compares commands with themselves, and with a planted slowdown, on a quiet and on a
+busy machine. hyperfine's ± and pyperf's significance judge the same commands. Simulated comparisons follow.
+`--same N`, `--planted N` and `--simulated N` set the number of each kind, `--tables N` that of simulated
+tables; `--of TEXT` selects commands. The file of `--results` keeps each real comparison, so the same command
+continues after an interruption. `--without-peers` takes about a quarter of an hour.
 
-Targets: at most 5 % claims among equals with default stopping; a planted 5 % found in 90 % or more, on a busy
+Targets: at most 5 % claims among equals with default stopping; at least 90 % of planted 5 % found, on a busy
 machine too; a planted 20 % decided within hyperfine's default time; a family-wise error of at most 6 % in
-tables of eight contenders under all noises. The exit status is 1 where real comparisons miss them."""
+tables of eight contenders under all noises. The exit status is 1 if real comparisons miss them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from ringside.measure.vs.commands import parse_commands
 from ringside.store import Store
 
 _SPIN = "import sys; n = int(sys.argv[1]); x = 1\nwhile n:\n    x = x * 48271 % 2147483647\n    n -= 1"
-# Uses half of a CPU, in bursts, as long as its parent is there.
+# Uses half of a CPU, in bursts, as long as its parent runs.
 _BUSY = """
 import os, random, sys, time
 while os.getppid() == int(sys.argv[1]):
@@ -55,7 +55,7 @@ _MOST_CLAIMS, _LEAST_FOUND = 0.05, 0.9
 
 @dataclass(frozen=True, slots=True)
 class Duel:
-    """Two commands and by how much the second is known to do more."""
+    """Two commands, and how much more work the second is known to do."""
 
     name: str
     one: str
@@ -68,7 +68,7 @@ def spin(rounds: int) -> str:
 
 
 def rounds_in(seconds: float, folder: Path) -> tuple[int, int]:
-    """How many rounds make the spin take this long here, with its start; how many its start is worth."""
+    """The number of rounds with which the spin takes this long here, and the number that its start is worth."""
 
     def least(rounds: int) -> float:
         found = []
@@ -97,8 +97,8 @@ def same(rounds: int) -> list[Duel]:
 
 
 def planted(rounds: int, start: int, shares: Sequence[float], go_ring: Path | None) -> list[Duel]:
-    """Slowdowns by these shares of the whole time: a spin of more rounds, where the start of the program is
-    worth `start` of them, and a ring of more messages over two cores."""
+    """Slowdowns by these shares of the whole time: a spin of more rounds, of which the program's start is
+    worth `start`, and a ring of more messages on two cores."""
     found = []
     for share in shares:
         more = spin(round(rounds + share * (rounds + start)))
@@ -113,7 +113,7 @@ def planted(rounds: int, start: int, shares: Sequence[float], go_ring: Path | No
 
 @contextmanager
 def busy_machine() -> Iterator[None]:
-    """As many other programs as there are CPUs, each of which uses half of one in bursts."""
+    """Starts as many other programs as there are CPUs. Each uses half of a CPU in bursts."""
     words = [sys.executable, "-S", "-E", "-c", _BUSY, str(os.getpid())]
     others = [subprocess.Popen(words) for _ in range(os.cpu_count() or 1)]
     try:
@@ -125,8 +125,8 @@ def busy_machine() -> Iterator[None]:
 
 
 class Results:
-    """What each comparison said and how long it took, by machine, commands, tool and number; each is written
-    to the file before the next begins."""
+    """The claim and the duration of each comparison, by machine, commands, tool and number. Each is written
+    to the file before the next one begins."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -156,8 +156,8 @@ def ours(duel: Duel, rule: StoppingRule, seed: int, folder: Path, executor: Exec
 
 
 def hyperfine(duel: Duel, folder: Path) -> str:
-    """What hyperfine's summary suggests, with its default number of runs: a difference where the ratio minus
-    its ± is above 1."""
+    """The claim that a reader takes from hyperfine's summary, with its default number of runs: a difference
+    if the ratio minus its ± is above 1."""
     file = folder / "hyperfine.json"
     command = ["hyperfine", "-N", "--warmup", "1", "--style", "none"]
     command += ["--export-json", str(file), duel.one, duel.other]
@@ -165,7 +165,7 @@ def hyperfine(duel: Duel, folder: Path) -> str:
     first, second = json.loads(file.read_text(encoding="utf-8"))["results"]
     slow, fast = (second, first) if second["mean"] > first["mean"] else (first, second)
     ratio = slow["mean"] / fast["mean"]
-    # As its summary computes it: relative errors add up as squares.
+    # hyperfine's summary computes the error in this way: the squares of relative errors add up.
     error = ratio * ((slow["stddev"] / slow["mean"]) ** 2 + (fast["stddev"] / fast["mean"]) ** 2) ** 0.5
     if ratio - error <= 1:
         return "inconclusive"
@@ -173,12 +173,13 @@ def hyperfine(duel: Duel, folder: Path) -> str:
 
 
 def pyperf(duel: Duel, folder: Path) -> str:
-    """pyperf's `compare_to`: its t-test on two files, one made after the other, ten values of each."""
+    """The claim of pyperf's `compare_to`: a t-test on two files of ten values each, one made after the
+    other."""
     files = []
     for side, command in (("one", duel.one), ("other", duel.other)):
         file = folder / f"{side}.json"
         file.unlink(missing_ok=True)
-        # A process of pyperf's for each value, as it makes them by default, fewer of them.
+        # pyperf starts a process for each value, as by default, but makes fewer of them.
         made = [sys.executable, "-m", "pyperf", "command", "-q", "--name", "x", "-o", str(file)]
         made += ["--processes", "5", "--values", "2", "--warmups", "1", "--loops", "1", "--"]
         words = parse_commands([command, command])[0].argv(POINT)
@@ -197,7 +198,7 @@ def pyperf(duel: Duel, folder: Path) -> str:
 
 
 def build_ring(folder: Path) -> Path | None:
-    """The Go contender's ring, where Go is here."""
+    """The Go contender's ring, if Go is installed."""
     source = Path(__file__).resolve().parents[1] / "contenders" / "go"
     if shutil.which("go") is None:
         return None
@@ -206,7 +207,7 @@ def build_ring(folder: Path) -> Path | None:
     return None if done.returncode else target
 
 
-# As `vs` does by default.
+# The default of `vs`.
 RULE = StoppingRule(100_000, decided=True, time_s=30.0)
 WORDS = ("slower", "faster", "equivalent", "inconclusive")
 
@@ -220,7 +221,7 @@ def table(
     results: Results,
     rule: StoppingRule,
 ) -> bool:
-    """Run each duel this many times, by each tool in turn; print their claims, and how long it took. Whether
+    """Run each duel this many times with each tool in turn; print the claims and durations. Returns whether
     Ringside meets its targets."""
     executor = Executor()
     for number in range(times):
@@ -231,7 +232,7 @@ def table(
                     continue
                 begun = time.monotonic()
                 if tool == "ringside":
-                    # An order of its own: else one that favours a side would do so each time.
+                    # Each gets a new order: a fixed one that favours a side would do so each time.
                     said = ours(duel, rule, which * times + number, folder, executor)
                 else:
                     said = hyperfine(duel, folder) if tool == "hyperfine" else pyperf(duel, folder)

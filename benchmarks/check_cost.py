@@ -20,10 +20,10 @@ TARGET_S = 60
 
 
 def checked(name: str) -> tuple[dict[str, float], float, float, str]:
-    """Seconds of each workload; wall time and CPU time of a whole command that finds the build ready; why it
-    does not conform, if so."""
+    """Seconds of each workload; wall time and CPU time of a whole command whose build is ready; the reason if
+    the contender does not conform."""
     command = [RINGSIDE, "check", name, "--json"]
-    # Builds it, if that has not been done.
+    # Builds the contender if that has not been done.
     context.toolchain().prepare(context.catalogue([]).contender(name))
     cpu_before, begun = os.times(), time.perf_counter()
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)

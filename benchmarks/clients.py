@@ -23,7 +23,7 @@ from pairs import take_turns, tell
 
 CONTENDERS = Path(__file__).resolve().parents[1] / "contenders"
 SECONDS = 2
-# The shape of the post's program; written anew.
+# The structure of the post's program, rewritten.
 LOOP = """
 import socket, sys, threading, time
 count = 0
@@ -45,7 +45,7 @@ while time.monotonic() < end:
 
 @contextlib.contextmanager
 def serving(words: Sequence[str], folder: Path) -> Iterator[str]:
-    """A contender's server; its port."""
+    """Starts a contender's server; yields its port."""
     with subprocess.Popen(
         words, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as server:

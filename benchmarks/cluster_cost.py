@@ -1,4 +1,4 @@
-"""What `run --on` costs and gains, on nodes of a Ray cluster that are all on this machine.
+"""The costs and gains of `run --on`, on nodes of a Ray cluster that are all on this machine.
 
 - The overhead of a block beyond its trials (target: 50 ms more than here): contenders that sleep, one trial
   in a block. What a block takes here as well, most of it two reference computations, is shown beside it.
@@ -77,7 +77,7 @@ def starts_s(trials: list[Trial]) -> list[float]:
 
 
 def span_s(trials: list[Trial]) -> float:
-    """From the first trial to the end of the last, which sleeps like all."""
+    """Times from the first trial to the end of the last, which sleeps like the others."""
     starts = starts_s(trials)
     return starts[-1] - starts[0] + median_wall_s(trials)
 
@@ -87,7 +87,7 @@ def median_wall_s(trials: list[Trial]) -> float:
 
 
 def overhead_s(trials: list[Trial]) -> float:
-    """Between the starts of blocks of one trial, beyond what the program took."""
+    """The time between the starts of blocks of one trial, less the program's own time."""
     starts = starts_s(trials)
     gaps = [after - before for before, after in itertools.pairwise(starts)]
     return median(gaps) - median_wall_s(trials)
@@ -142,7 +142,7 @@ def report(cluster: RayCluster, folder: Path, sleeps: list[str], blocks: int) ->
     print(f"{overhead_s(one) * 1e3:.1f} ms on a node of Ray")
     real = ["--only", "python-asyncio", "--set", "nodes=100", "--set", "messages=1000"]
     values: dict[str, list[float]] = {"here": [], "node": []}
-    # In turn, so that drift of the machine burdens both.
+    # In turn, so that the machine's drift affects both.
     for turn in range(4):
         for place, more in (("here", []), ("node", ["--on", "auto"])):
             store = f"{place}{turn}.sqlite"

@@ -25,7 +25,7 @@ from pairs import take_turns, tell  # isort: skip
 
 RINGSIDE = str(Path(sys.executable).parent / "ringside")
 BARE = [sys.executable, "-c", "pass"]
-# Of 20 ms and some, and only a shell understands it.
+# Takes slightly more than 20 ms, and needs a shell.
 PIPELINE = "sleep 0.02 | cat"
 RUNS, TURNS = "30", 10
 
@@ -64,8 +64,8 @@ def verdict(folder: Path) -> None:
 
 
 def shell(folder: Path) -> None:
-    """Both start the shell for each execution, and its start is in their times: hyperfine subtracts that only
-    where it takes the shell by itself."""
+    """Both tools start the shell for each execution, and their times include its start: hyperfine subtracts
+    it only if it chooses the shell without an option."""
     if not shutil.which("hyperfine"):
         print("a command that needs a shell: hyperfine is not installed")
         return

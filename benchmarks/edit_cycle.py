@@ -16,7 +16,7 @@ from pathlib import Path
 RINGSIDE = Path(sys.executable).parent / "ringside"
 CONTENDERS = Path(__file__).resolve().parents[1] / "contenders"
 SIZE = "nodes=100 messages=100"
-# The source that is edited, how a comment is written, and what is done after an edit. Python has no build.
+# The source to edit, the form of a comment, and the command after an edit. Python has no build.
 CYCLES = {
     "go": ("go/ring/ring.go", "// edit", f"cd go && go build -o ../ring ./ring && ../ring {SIZE}"),
     "erlang": (

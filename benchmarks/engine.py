@@ -1,22 +1,24 @@
-"""The load engine beside its peers and a floor, taking turns on the same server and CPUs.
+"""Compares the load engine with its peers and a floor, in turn, on the same server and CPUs.
 
-The generators have one CPU, the server (the probe's own stub, or a feed) another. The floor is a bare
-io_uring loop that sends and counts: no parsing, no timing, no checks; at a fixed rate a bare loop that sleeps
-until each request is due, sends it and reads what has come. Targets: closed loop over 64
-connections, at least 1.25 times wrk's requests per second and 1.0 times gcannon's, at most 0.8
-of wrk's CPU per request; with two threads, which share all CPUs with the server, at least wrk's requests per
-second with two; at 20,000/s in the exact mode at most 2.0 of h2load's CPU per request, with slack at
-most 0.8 of h2load's and oha's, and a mean latency within 12 us of a closed loop's; 10,000 held streams at
-most 6 % of a core and 1 KiB each; 10,000 connects within 3 s.
-Peers are wrk, ab, h2load and oha where they are on PATH, gcannon and wrk2 where GCANNON and WRK2 name their
+The generators have one CPU; the server (the probe's own stub, or a feed) has another. The floor is a bare
+io_uring loop that sends and counts, without parsing, timing or checks. At a fixed rate, the floor is a bare
+loop that sleeps until each request is due, sends it and reads the available replies. Targets:
+
+- closed loop over 64 connections: at least 1.25 times wrk's requests per second and 1.0 times gcannon's, and
+  at most 0.8 of wrk's CPU per request
+- two threads, which share all CPUs with the server: at least wrk's requests per second with two threads
+- 20,000/s: in the exact mode at most 2.0 of h2load's CPU per request; with slack at most 0.8 of h2load's and
+  oha's, and a mean latency within 12 us of a closed loop's
+- 10,000 held streams: at most 6 % of a core, and 1 KiB each; 10,000 connects within 3 s
+
+Peers are wrk, ab, h2load and oha if they are on PATH, and gcannon and wrk2 if GCANNON and WRK2 name their
 programs. RINGSIDE_BEFORE names a probe of an earlier revision, which takes turns with the others.
-`frontier`: at five rates, the CPU per request over the mean schedule error, of Ringside with several slacks
-and of its peers. All have their errors from a server that notes when requests arrive: the k-th arrival less k
-over the rate, less the earliest of these. FRONTIER names the file of a picture (SVG).
-`engine.py [closed] [threads] [rate] [latency] [streams] [frontier] [profile]`: all but the last two. The last
-shows where the probe's CPU time goes, by function, and needs perf. A probe that was installed has no symbols:
-RINGSIDE_PROBE names one that cargo built.
-"""
+`frontier`: at five rates, the CPU per request over the mean schedule error, for Ringside with several slacks
+and for its peers. A server that notes when requests arrive gives all errors: the k-th arrival less k over the
+rate, less the earliest of these differences. FRONTIER names the file for a picture (SVG).
+`engine.py [closed] [threads] [rate] [latency] [streams] [frontier] [profile]`; default: all but the last two.
+`profile` shows the probe's CPU time by function, and needs perf. An installed probe has no symbols:
+RINGSIDE_PROBE names one that cargo built."""
 
 from __future__ import annotations
 
@@ -43,30 +45,30 @@ from ringside.probe.process import find_probe
 from pairs import take_turns, tell  # isort: skip
 from peers import peer  # isort: skip
 
-# A peer may crash.
+# A peer may crash: it gets this many attempts.
 TRIES = 5
 SECONDS, ROUNDS, CONNECTIONS, RATE, STREAMS = 2, 10, 64, 20_000, 10_000
-# What is held is what the longer load takes more than the shorter one.
+# The cost of holding streams is the difference between the longer and the shorter load.
 STREAM_SECONDS = 10, 30
-# In this long all of them should be open.
+# All connections should be open within this time.
 CONNECT_SECONDS = 3
-# The second is that of oha, which looks at the clock about once in a millisecond and sends what has become
-# due; the third is that of h2load, which has a timer for each connection, of ten milliseconds or of the time
-# between two of its requests, whichever is longer.
+# The second is oha's precision: it looks at the clock about once in a millisecond and sends the requests that
+# are due. The third is h2load's: its timer for each connection has a period of ten milliseconds, or of the
+# time between two requests of the connection if that is longer.
 SLACKS_S = 0.000_25, 0.001, 0.01
-# Rates of the frontier, its slacks, and what is left out at the beginning of each load.
+# The rates and slacks of the frontier, and the time at the start of each load that does not count.
 RATES, FRONTIER_ROUNDS, SETTLING_S = (1_000, 2_000, 5_000, 10_000, 20_000), 3, 0.5
 FRONTIER_SLACKS_S = 0, None, 0.000_25, 0.001, 0.01, 0.025, 0.05
-# How peers print their requests, and the seconds in which they made them.
+# Patterns of the lines in which peers print their requests, and the seconds in which they made them.
 WRK = r"(\d+) requests in", r"requests in ([\d.]+)s"
 H2LOAD = r"(\d+) succeeded", r"finished in ([\d.]+)s"
 AB = r"Complete requests:\s+(\d+)", r"Time taken for tests:\s+([\d.]+) seconds"
 OHA = r'"200": (\d+)', r'"total": ([\d.]+)'
-# It sends for this long before it counts.
+# gcannon sends for this long before it counts.
 GCANNON_WARM_UP_S = 0.1
-# What the first revision of the engine does not know in a plan.
+# Keys of a plan that the engine's first revision does not know.
 NEW = {"slack_s", "tls"}
-# More than one connection can have answered.
+# A rate that is higher than one connection can reach.
 ALWAYS_LATE_PER_S = 200_000
 STAMPED = "a closed loop, stamped"
 PACED = "a bare paced loop"
@@ -74,8 +76,8 @@ PACED = "a bare paced loop"
 
 @dataclass(frozen=True)
 class Load:
-    """What a generator made: requests, and in how many seconds by its own account. Before these it may have
-    sent others, in this many seconds, that it does not count."""
+    """The work of a generator: the requests that it counted, and for how many seconds it counted. Before that
+    it may have sent other requests for this many seconds."""
 
     requests: float
     seconds: float
@@ -83,7 +85,7 @@ class Load:
 
 
 class Side:
-    """A generator: calls give requests per second; its CPU per request is kept by round."""
+    """A generator. A call returns requests per second, and stores the CPU time per request by round."""
 
     def __init__(self, run: Callable[[], Load]) -> None:
         self.run = run
@@ -112,7 +114,7 @@ class Side:
 
 @contextlib.contextmanager
 def server(cpu: int) -> Iterator[int]:
-    """The stub without a delay; its port."""
+    """Starts the stub without a delay; yields its port."""
     upstream = {"delay": {"kind": "constant", "s": 0}, "body": "hello"}
     request = {"version": 1, "stub": {"upstreams": [upstream], "cpus": [cpu]}}
     with subprocess.Popen([find_probe()], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
@@ -128,7 +130,7 @@ def server(cpu: int) -> Iterator[int]:
 
 
 def probes() -> dict[str, str]:
-    """The probes that are measured, by name: this one, and that of an earlier revision where it is named."""
+    """The measured probes by name: this one, and that of an earlier revision if one is named."""
     earlier = os.environ.get("RINGSIDE_BEFORE")
     return {"ringside": str(find_probe())} | ({"before": earlier} if earlier else {})
 
@@ -136,7 +138,7 @@ def probes() -> dict[str, str]:
 def load(
     pinned: Sequence[str], tolerated: Sequence[str] = (), probe: str | None = None, **plan: Any
 ) -> dict[str, Any]:
-    """One load by the engine; its outcome. Errors of other kinds than these end the benchmark."""
+    """One load by the engine; its outcome. Other kinds of errors end the benchmark."""
     request = json.dumps({"version": 1, "load": plan}).encode() + b"\n"
     words = [*pinned, probe or find_probe()]
     done = subprocess.run(words, input=request, capture_output=True, check=False)
@@ -154,7 +156,7 @@ def ours(port: int, pinned: Sequence[str], **more: Any) -> Load:
 
 
 def our_sides(port: int, pinned: Sequence[str], suffix: str = "", **more: Any) -> dict[str, Side]:
-    """Each probe; of plans that earlier ones may not know, this one."""
+    """A side for each probe; only for this probe if earlier ones may not know the plan."""
     return {
         f"{name}{suffix}": Side(partial(ours, port, pinned, probe=probe, **more))
         for name, probe in probes().items()
@@ -178,7 +180,8 @@ def loaded(port: int, pinned: Sequence[str], **more: Any) -> dict[str, Any]:
 def counted(
     words: Sequence[str], pattern: str, seconds: str | None = None, before_s: float = 0
 ) -> Callable[[], Load]:
-    """A command that prints how many requests it made, and, by the second pattern, in how many seconds."""
+    """Runs a command that prints how many requests it made and, by the second pattern, in how many
+    seconds."""
 
     def run() -> Load:
         done = subprocess.run(words, capture_output=True, text=True, check=True)
@@ -191,7 +194,7 @@ def counted(
 
 
 def named(variable: str) -> str | None:
-    """The program that an environment variable names; without it, a message."""
+    """The program named by an environment variable. If there is none, prints a message."""
     if program := os.environ.get(variable):
         return program
     print(f"{variable.lower()} is left out: {variable} does not name its program")
@@ -202,7 +205,7 @@ def closed(cpus: Sequence[int]) -> None:
     pinned = ["taskset", "-c", str(cpus[0])]
     with server(cpus[-1]) as port:
         url = f"http://127.0.0.1:{port}/"
-        # The CPU is the thread's own: it may poll for a moment before it sleeps.
+        # The CPU belongs to this thread alone, so it may poll for a moment before it sleeps.
         sides = our_sides(port, pinned, cpus=[cpus[0]])
         words = [*pinned, peer("floor"), str(port), str(CONNECTIONS), str(SECONDS)]
         sides["the floor"] = Side(counted(words, r"(\d+) requests"))
@@ -225,7 +228,7 @@ def closed(cpus: Sequence[int]) -> None:
 
 
 def two_threads(cpus: Sequence[int]) -> None:
-    """Two threads of each generator, pinned to nothing: with two CPUs they share them with the server."""
+    """Two threads of each generator, not pinned: with two CPUs they share them with the server."""
     with server(cpus[-1]) as port:
         sides = our_sides(port, [], ", two threads", threads=2)
         if wrk := shutil.which("wrk"):
@@ -268,7 +271,7 @@ def fixed_rate(cpus: Sequence[int]) -> None:
 
 @dataclass(frozen=True)
 class Kept:
-    """How a generator kept a rate, as its server saw it."""
+    """How precisely a generator kept its rate, as its server saw it."""
 
     cpu_us: float
     error_us: float
@@ -276,7 +279,7 @@ class Kept:
 
 
 def generators(rate: int) -> dict[str, Callable[[int], list[str]]]:
-    """The command of each peer, given a port; wrk, which has no rate, sends as fast as it can."""
+    """The command of each peer for a port. wrk cannot keep a rate and sends as fast as it can."""
 
     def words(program: str, *options: str) -> Callable[[int], list[str]]:
         return lambda port: [program, *options, f"http://127.0.0.1:{port}/"]
@@ -296,7 +299,7 @@ def generators(rate: int) -> dict[str, Callable[[int], list[str]]]:
 
 
 def seen(command: Callable[[int], Sequence[str]], cpus: Sequence[int], rate: int, body: bytes = b"") -> Kept:
-    """One load on a server that notes the instants of its requests. `body`: what the command reads."""
+    """One load on a server that notes the instants of its requests. `body`: handles the command's output."""
     server = ["taskset", "-c", str(cpus[-1]), peer("freezing"), "1000", "0"]
     with subprocess.Popen(server, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
@@ -339,7 +342,7 @@ def paced(rate: int, slack_s: float | None, cpus: Sequence[int]) -> Kept:
 
 
 def frontier(cpus: Sequence[int]) -> None:
-    """What a smaller schedule error costs, beside the peers."""
+    """Prints the CPU cost of a smaller schedule error, with peers for comparison."""
     medians: dict[int, dict[str, Kept]] = {}
     for rate in RATES:
         sides: dict[str, Callable[[], Kept]] = {
@@ -366,7 +369,7 @@ def frontier(cpus: Sequence[int]) -> None:
 
 
 def draw(medians: dict[int, dict[str, Kept]], picture: Path) -> None:
-    """One plot for each rate: what is below and to the left is better."""
+    """One plot for each rate; lower and further left is better."""
     convert: Any = importlib.import_module("vl_convert")
     rows = [
         {"rate": rate, "by": name.partition(",")[0], "error": kept.error_us / 1e3, "cpu": kept.cpu_us}
@@ -400,12 +403,13 @@ def draw(medians: dict[int, dict[str, Kept]], picture: Path) -> None:
 
 
 def latency(cpus: Sequence[int]) -> None:
-    """Beside a closed loop of one connection, which makes about as many requests here.
+    """Compares the latency of paced loads with that of a closed loop of one connection, which makes about as
+    many requests here.
 
-    A closed loop reads each reply's instant from the clock, an open loop has the kernel's stamp: the time to
-    wake up and read is in the one and not in the other. A loop of one connection that is always late sends
-    when the reply before it has come, as a closed loop does, and has stamps: its service time is the closed
-    loop's latency by the clock of the open loops, which are compared with it."""
+    A closed loop reads each reply's instant from the clock; an open loop has the kernel's stamp. So only the
+    former contains the time to wake up and read. But a loop of one connection that is always late sends when
+    the previous reply has arrived, as a closed loop does, and it has stamps. Its service time is the closed
+    loop's latency by the clock of the open loops, and these are compared with it."""
     pinned = ["taskset", "-c", str(cpus[0])]
     late = {"kind": "constant", "rate_per_s": ALWAYS_LATE_PER_S}
     paces: dict[str, dict[str, Any]] = {
@@ -439,7 +443,7 @@ def latency(cpus: Sequence[int]) -> None:
 
 
 def profile(cpus: Sequence[int]) -> None:
-    """The CPU time of one request by function, of the closed and of the open loop, by perf's samples."""
+    """The CPU time of one request by function, for the closed and the open loop, from perf's samples."""
     if not shutil.which("perf"):
         print("the profile is left out: perf is not on PATH")
         return
@@ -454,7 +458,7 @@ def profile(cpus: Sequence[int]) -> None:
             outcome = loaded(port, words, probe=probe, **plan)
             us = outcome["cpu_ns"] / outcome["requests"] / 1e3
             print(f"{name}, {loop}: {us:.2f} us of CPU per request, with perf's part of it")
-            # Of each function itself, without what it calls.
+            # Each function's own time, without that of the functions it calls.
             report = ["perf", "report", "--stdio", "--no-children", "-g", "none", "--percent-limit", "1"]
             report += ["--sort", "symbol", "-i", f"{folder}/perf.data"]
             done = subprocess.run(report, capture_output=True, text=True, check=True)
@@ -463,10 +467,11 @@ def profile(cpus: Sequence[int]) -> None:
 
 
 def show(sides: dict[str, Side], values: dict[str, dict[int, float]], against: Sequence[str]) -> None:
-    """A table for each peer that takes part, and for the earlier probe; without peers, one without ratios."""
+    """Prints a table for each peer that takes part and for the earlier probe; without peers, one table
+    without ratios."""
     earlier = [name for name in sides if name.startswith("before, ")]
     for name in [*against, *earlier] or [""]:
-        # Of its own back-end, and nobody else.
+        # The earlier probe is compared only with the same back-end of this one.
         shown = {name, name.replace("before, ", "ringside, ")} if name in earlier else set(sides)
         print("requests per second")
         tell({one: values[one] for one in sides if one in shown}, "/s", name)

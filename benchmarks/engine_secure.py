@@ -46,7 +46,7 @@ http {{
 
 
 def certificate(folder: Path) -> None:
-    """Writes `own.pem`, which has signed itself, and `own.key`."""
+    """Writes `own.pem`, a self-signed certificate, and `own.key`."""
     words = (
         "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout own.key -out own.pem "
         "-days 9 -subj /CN=own -addext subjectAltName=DNS:localhost,IP:127.0.0.1"
@@ -56,7 +56,7 @@ def certificate(folder: Path) -> None:
 
 @contextlib.contextmanager
 def nginx(cpu: int) -> Iterator[int]:
-    """Its port."""
+    """Starts nginx on a CPU; yields its port."""
     with tempfile.TemporaryDirectory() as name, socket.socket() as free:
         folder = Path(name)
         certificate(folder)
@@ -83,7 +83,7 @@ def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
 
 def http1(pinned: Sequence[str], port: int) -> None:
     url = f"https://127.0.0.1:{port}/"
-    # The CPU is the thread's own: it may poll for a moment before it sleeps.
+    # The CPU belongs to this thread alone, so it may poll for a moment before it sleeps.
     plan: dict[str, Any] = {"tls": {"server_name": "127.0.0.1", "insecure": True}, "cpus": [int(pinned[-1])]}
     sides = our_sides(port, pinned, **plan)
     plan["cpus"] = []

@@ -1,12 +1,10 @@
 #!/usr/bin/env python3
-"""What a new user sees of `make showdown`: in a fresh clone of the last commit, first with empty caches of
-cargo, Go, pip and uv, then with full ones. Prints when the first table is there and when all are, the CPU
-time of all processes, the longest silence, the lines that stay on a terminal, and how many comparisons are
-decided.
-
-Arguments: `cold`, `warm` (default: both), `here` (this folder and its caches as they are), or a suite of
-Debian, as in `first_minute.py bookworm`: a minimal system, where apt fetches the runtimes
-(scripts/clean_root; as root). Needs Python alone. Exit status 1 where a target is missed."""
+"""What a new user sees of `make showdown`, in a fresh clone of the last commit: first with empty caches of
+cargo, Go, pip and uv, then with full ones. Prints when the first table appears and when all have appeared,
+the CPU time of all processes, the longest silence, the lines that stay on a terminal, and how many
+comparisons are decided. Arguments: `cold`, `warm` (default: both), `here` (this folder and its caches as they
+are), or a Debian suite, as in `first_minute.py bookworm`: a minimal system, where apt fetches the runtimes
+(scripts/clean_root; as root). Needs only Python. The exit status is 1 if a target is missed."""
 
 from __future__ import annotations
 
@@ -32,7 +30,7 @@ _CODE = re.compile(rb"\x1b\[(\d*)(?:;\d+)*([A-Za-z])|\x1b\[\?\d+[hl]")
 
 
 class Screen:
-    """The lines that stay on a terminal of endless height."""
+    """The lines that stay on a terminal of unlimited height."""
 
     def __init__(self) -> None:
         self.lines = [""]
@@ -57,13 +55,14 @@ class Screen:
                 self.lines[self._row] = "" if code[1] == b"2" else self.lines[self._row][: self._column]
 
     def count(self) -> int:
-        """Lines as the terminal breaks them, those at the end that are empty left out."""
+        """The lines after the terminal's line breaks, without empty ones at the end."""
         text = "\n".join(self.lines).rstrip()
         return sum(max(1, -(-len(line) // COLUMNS)) for line in text.split("\n")) if text else 0
 
 
 def showdown(folder: Path, environment: dict[str, str], targets_s: tuple[int, int]) -> bool:
-    """`make showdown` on a terminal, tables and progress apart; whether its targets are met."""
+    """Runs `make showdown` on a terminal; records its tables and progress separately. Returns whether it
+    meets its targets."""
     (tables, tables_end), (progress, progress_end) = pty.openpty(), pty.openpty()
     screens = {tables: Screen(), progress: Screen()}
     cpu_before, begun = os.times(), time.monotonic()
@@ -82,7 +81,7 @@ def showdown(folder: Path, environment: dict[str, str], targets_s: tuple[int, in
         for stream in select.select([*open_streams], [], [])[0]:
             try:
                 data = os.read(stream, 65536)
-            except OSError:  # Its last writer has ended.
+            except OSError:  # The last process that wrote to it has ended.
                 open_streams.remove(stream)
                 continue
             now = time.monotonic()

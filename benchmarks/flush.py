@@ -1,7 +1,6 @@
-"""What the flush of the C10k post is for: how late lines come from Go's feed as it is, and from one that
-flushes nothing after the head. Several lines may then be in one chunk, which the contract of `feed`
-refuses: here a message is a line. `flush.py [MILLISECONDS between two lines]`.
-"""
+"""What is the flush of the C10k post good for? Compares how late lines arrive from Go's feed as it is, and
+from a copy that flushes nothing after the head. In the copy, one chunk may contain several lines. The
+contract of `feed` forbids that, so here a message is a line. `flush.py [MILLISECONDS between two lines]`."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ from clients import CONTENDERS, serving  # isort: skip
 
 RINGSIDE = Path(sys.executable).with_name("ringside")
 CONNECTIONS, SECONDS = 100, 20
-# The server's buffers hold some hundred lines: they should be full several times before the load gives up.
+# The server's buffers hold some hundred lines. They should fill several times before the load gives up.
 INTERVAL_MS = "10"
 
 

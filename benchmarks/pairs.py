@@ -1,4 +1,4 @@
-"""What the benchmark programs share: taking turns, and printing ratios with intervals."""
+"""Shared by the benchmark programs: taking turns, and printing ratios with intervals."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ Sides = Mapping[str, Callable[[], float]]
 
 
 def take_turns(sides: Sides, rounds: int, seed: int = 1) -> dict[str, dict[int, float]]:
-    """Call every side once a round, in a random order; the values by side and round. One round before
-    the first is thrown away."""
+    """Call every side once per round, in a random order. Returns the values by side and round. The round
+    before the first is a warm-up and does not count."""
     generator = random.Random(seed)
     values: dict[str, dict[int, float]] = {name: {} for name in sides}
     for number in range(rounds + 1):
@@ -27,7 +27,7 @@ def take_turns(sides: Sides, rounds: int, seed: int = 1) -> dict[str, dict[int, 
 
 
 def tell(values: Mapping[str, Mapping[int, float]], unit: str, peer: str) -> None:
-    """Print each side's median and smallest value, and from pairs its ratio to the peer, if any."""
+    """Print each side's median and smallest value, and its ratio to the peer, if any, from pairs."""
     for name, found in values.items():
         numbers = list(found.values())
         middle, least = significant(median(numbers)), significant(min(numbers))

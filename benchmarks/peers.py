@@ -12,7 +12,7 @@ BUILD = HERE.parent / ".ringside" / "engine-peers"
 
 
 def peer(name: str) -> str:
-    """The path of one of them."""
+    """The path of one of these programs."""
     _build()
     return str(BUILD / "release" / name)
 

@@ -27,7 +27,7 @@ def main() -> int:
     if not postgresql.programs():
         print("PostgreSQL is not installed: apt-get install postgresql")
         return 0
-    # A block is a trial of each contender at each of the nine points.
+    # A block has one trial of each contender at each of the nine points.
     ring = experiment("ring-showdown")
     with tempfile.TemporaryDirectory() as folder, postgresql.server() as server, server.database() as name:
         stores = {"PostgreSQL": server.url(name), "SQLite": str(Path(folder) / "s.sqlite")}

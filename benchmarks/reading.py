@@ -41,7 +41,7 @@ def wall(*words: str) -> float:
 
 
 def reader(folder: Path, go: str) -> str:
-    """The program that only reads, built: Go wants its files in one folder."""
+    """Builds the program that only reads: Go needs its files in one folder."""
     for source in (ROOT / "benchmarks/bare/reading.go", ROOT / "contenders/go/batch/input.go"):
         shutil.copy(source, folder)
     subprocess.run([go, "build", "-o", "reading", "reading.go", "input.go"], cwd=folder, check=True)

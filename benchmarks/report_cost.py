@@ -1,4 +1,4 @@
-"""What a report costs: `ringside report` of 5,000 trials with two million samples (targets: 5 s, 500 MB), of
+"""The cost of a report: `ringside report` of 5,000 trials with two million samples (targets: 5 s, 500 MB), of
 a ring, whose report needs no sample, and of a feed, whose report reads them all; the size of the showdown's
 page (target: 2 MB), and its first paint from a file (target: 1 s). The figures of the trials are made up;
 sources are those of the contenders.
@@ -33,14 +33,14 @@ from ringside.store import Store
 RINGSIDE = str(Path(sys.executable).parent / "ringside")
 SAMPLES = 400
 _PAINTS = 7
-# Modules are compiled at their first use, in a report that does not count, and kept unless that is forbidden.
+# The first report, which does not count, compiles the modules. The bytecode is kept unless that is forbidden.
 _AS_INSTALLED = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 _PAINTED = "performance.getEntriesByName('first-contentful-paint').map((entry) => entry.startTime)"
 
 
 def report(store: Path, page: Path, *runs: str) -> str:
-    """Time and peak memory of a report. The peak is that of the process' own memory (VmHWM): the kernel's
-    accounting at exit begins with the size of the process that started it."""
+    """Time and peak memory of a report. The peak is the process' own (VmHWM): the kernel's figure at exit
+    starts with the size of the process that started it."""
     command = [RINGSIDE, "report", *runs, "--store", str(store), "-o", str(page)]
     begun_s, cpu_s, peak_kib = time.perf_counter(), _children_cpu_s(), 0
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL, env=_AS_INSTALLED)
@@ -72,7 +72,8 @@ def _status(process: int) -> str:
 
 
 def first_paints_ms(page: Path) -> list[float]:
-    """From the beginning of the navigation to the first text or picture, each in a window without a cache."""
+    """The time from the start of the navigation to the first text or picture, each time in a window without a
+    cache."""
     paints = []
     with launched() as browser:
         for _ in range(_PAINTS):
@@ -86,10 +87,10 @@ def first_paints_ms(page: Path) -> list[float]:
 
 
 def large(name: str, trials: int) -> Experiment:
-    """An experiment with this many trials, and room for 400 samples in each."""
+    """An experiment with this many trials and room for 400 samples in each."""
     if name == "ring-showdown":
         return experiment(name, blocks=round(trials / 9 / len(experiment(name).contenders)))
-    # Two samples a second: opened in ten seconds, held for 190.
+    # Two samples per second: ten seconds of opening, 190 seconds of holding.
     factors = {"connections": (1000, 2500, 5000, 10_000), "ramp": 1000, "seconds": SAMPLES // 2 - 10}
     feed = experiment("feed-memory", factors=factors)
     return experiment("feed-memory", factors=factors, blocks=round(trials / 4 / len(feed.contenders)))
@@ -117,7 +118,7 @@ def main() -> int:
         store = Store(where)
         parts = Catalogue([ROOT]).suite("showdown")
         assert parts
-        # As they are: `experiment` has forms of its own for some.
+        # The files unchanged: `experiment` alters some of them.
         files = [ROOT / "experiments" / f"{part}.toml" for part in parts.experiments]
         runs = [
             make_run(store, replace(read_experiment(file), blocks=9), own_sources=True).id for file in files

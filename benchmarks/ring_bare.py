@@ -1,4 +1,4 @@
-"""What the protocol costs: each contender of the ring beside a bare program of the same idiom that knows
+"""The cost of the protocol: each contender of the ring beside a bare program of the same idiom that knows
 nothing of Ringside (benchmarks/bare), ns per hop by their own clocks, taking turns on one CPU.
 
 Target: within 5 % per hop. `ring_bare.py [CONTENDER …]`.
@@ -24,7 +24,7 @@ from pairs import take_turns, tell  # isort: skip
 ROOT = Path(__file__).resolve().parents[1]
 BARE = Path(__file__).resolve().parent / "bare"
 ROUNDS = 7
-# Hops so that a side takes a second or so.
+# The number of hops with which a side takes about a second.
 POINTS = {
     "erlang": (100, 40_000),
     "go": (100, 40_000),
@@ -40,7 +40,7 @@ POINTS = {
     "rust-tokio": (100, 80_000),
     "ocaml": (100, 40_000),
 }
-# How each bare peer is built, and run: {runtime} and {build} are the contender's, {out} a folder.
+# How each bare peer is built and run: {runtime} and {build} are the contender's, {out} is a folder.
 BUILDS = {
     "erlang": ["erlc", "-o", "{out}", "bare_erlang.erl"],
     "go": ["{runtime}", "build", "-o", "{out}/go", "go.go"],
@@ -49,7 +49,7 @@ BUILDS = {
         *("{runtime}", "--module", "jdk.compiler/com.sun.tools.javac.Main"),
         *("-d", "{out}", "java-virtual-threads.java"),
     ],
-    # The compiler takes no `*` in its class path.
+    # The compiler does not accept `*` in its class path.
     "kotlin-coroutines": [
         *("sh", "-c", '"$@" -no-stdlib -no-reflect -cp "$(printf %s: "$0"/*.jar)"', "{build}/lib"),
         *("{runtime}", "-cp", "{build}/compiler/*:{build}/lib/*"),
@@ -60,7 +60,7 @@ BUILDS = {
         *("{runtime}", "build", "--quiet", "--release", "--locked"),
         *("--manifest-path", "tokio/Cargo.toml", "--target-dir", "{out}/tokio"),
     ],
-    # The compiler writes beside the source.
+    # The compiler writes its output beside the source.
     "ocaml": [
         *("sh", "-ec", 'cp ocaml.ml "$1"; cd "$1"; "$0" ocamlopt -package "$2" -linkpkg -o ocaml ocaml.ml'),
         *("{runtime}", "{out}", "lwt.unix,mtime.clock,threads.posix"),

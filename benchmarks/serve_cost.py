@@ -1,4 +1,4 @@
-"""What the live page costs while a run is in progress (target: 2 % of a core for 50 watchers): the CPU time
+"""The cost of the live page while a run is in progress (target: 2 % of a core for 50 watchers): the CPU time
 of `ringside serve`, and how many bytes and events each watcher gets. The run is made up: the showdown's ring,
 a trial every 200 ms.
 
@@ -25,7 +25,7 @@ from tests.support.runs import experiment, make_run
 from ringside.store import Store
 
 TRIAL_EVERY_S = 0.2
-# Until all watch, and the first analysis is done.
+# The time until all watchers are connected and the first analysis is done.
 SETTLING_S = 10.0
 
 

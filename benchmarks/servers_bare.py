@@ -39,7 +39,7 @@ FIB: dict[str, Level] = {"load": "hammer", "n": 1, "seconds": 2}
 IO: dict[str, Level] = {"kind": "io", "requests": 100, "concurrency": 20}
 SUM: dict[str, Level] = {"kind": "cpu", "requests": 100, "concurrency": 20}
 OPEN: dict[str, Level] = {"connections": 10000, "ramp": 2000, "seconds": 10}
-# Contender, workload, levels, and how the bare program is called: {runtime} and {build} are the contender's.
+# Contender, workload, levels, and the command of the bare program: {runtime} and {build} are the contender's.
 PAIRS: list[tuple[str, str, dict[str, Level], list[str]]] = [
     ("python-sync", "fib", FIB | {"clients": 1}, ["{runtime}", "fib_sync.py"]),
     ("go-sync", "fib", FIB | {"clients": 1}, ["{out}/fib", "sync"]),
@@ -52,7 +52,8 @@ PAIRS: list[tuple[str, str, dict[str, Level], list[str]]] = [
     # Standard Rust cannot raise its own limit of open files.
     ("limit", "feed", OPEN, ["sh", "-c", 'ulimit -n $(ulimit -Hn); exec "$0"', "{out}/feed"]),
 ]
-# What is compared of each workload: the metric, its unit here, and how many of those are one of the metric's.
+# The comparison of each workload: the metric, its unit here, and how many of these units are one of the
+# metric's.
 METRICS = {
     "fib": [(RATE.name, "/s", 1.0), (CPU.name, "us CPU", 1e6)],
     "fanout": [(RATE.name, "/s", 1.0), (CPU.name, "us CPU", 1e6)],
@@ -122,7 +123,7 @@ def request(
 
 
 def bare(ours: TrialRequest, words: Sequence[str], ready: Ready) -> TrialRequest:
-    """The same request but for what is started."""
+    """The same request, but it starts the bare program."""
     names = {"runtime": ready.receipt.executable, "build": ready.build, "out": OUT}
     arguments = [word for word in ours.argv if "=" in word]
     return replace(ours, argv=(*expand(words, names), *arguments), cwd=str(BARE))
@@ -136,7 +137,7 @@ def figure(
     metric: str,
     seen: list[dict[str, float]],
 ) -> Callable[[], float]:
-    """A trial's figure; all of them are added to `seen`."""
+    """A call makes one trial and returns its figure. All figures are added to `seen`."""
 
     def call() -> float:
         blank = Trial(1, 0, cell, Outcome.INTERRUPTED, "")

@@ -26,7 +26,7 @@ WIDTH = 40
 
 
 def lines(ready: Ready, line: str) -> list[str]:
-    """Those of the units. `line`: `before` or `after`."""
+    """The lines that the units print. `line`: `before` or `after`."""
     names = {"runtime": ready.receipt.executable, "build": ready.build, "cores": 1}
     arguments = [f"nodes={NODES}", f"messages={MESSAGES}", "trace=1", f"line={line}"]
     done = subprocess.run(
@@ -51,7 +51,7 @@ def main() -> int:
         before, after = lines(ready, "before"), lines(ready, "after")
         print(f"\n{name}\n{'  printed, then handed on':{WIDTH}}  handed on, then printed")
         for left, right in zip_longest(before, after, fillvalue=""):
-            # The runtimes' own names of units differ in length and in each run.
+            # Units have the runtimes' own names, whose length differs and which change with each run.
             shown = (re.sub(r"Proc: [^,]+, ", "", each) for each in (left, right))
             print("".join(f"  {each:{WIDTH}}" for each in shown).rstrip())
     return 0

@@ -27,8 +27,8 @@ LENGTHS = (10, 20, 50)
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """How times come about: the logarithm of one is the block's drift plus noise, the same for both sides in
-    distribution."""
+    """A distribution of times. The logarithm of a time is the block's drift plus noise, with the same
+    distribution on both sides."""
 
     name: str
     noise: Callable[[np.random.Generator, tuple[int, int]], Numbers]
@@ -82,7 +82,8 @@ def claims(machine: Machine, planted: float, blocks: int, times: int, seed: int 
         one = drift + machine.noise(dice, shape)
         other = drift + machine.noise(dice, shape) + math.log1p(planted)
         found["pairs"] += int((_p_values(other - one) <= _LEVEL).sum())
-        # A drift that moves by a fifth of its size from one run to the next, first all of one side.
+        # The first side runs completely before the second. The drift changes by a fifth of its size from one
+        # run to the next.
         slow = np.cumsum(dice.normal(0, machine.drift / 5, (count, 2 * blocks)), axis=1)
         first = np.exp(slow[:, :blocks] + machine.noise(dice, shape))
         second = np.exp(slow[:, blocks:] + machine.noise(dice, shape)) * (1 + planted)
@@ -92,7 +93,7 @@ def claims(machine: Machine, planted: float, blocks: int, times: int, seed: int 
 
 
 def kinds(machine: Machine, length: int, times: int, fall: float = 0.0) -> Counter[SeriesKind]:
-    """What series of this many repeats, which get faster by `fall` with each, are called."""
+    """The classification of series of this many repeats, which get faster by `fall` with each repeat."""
     logs = machine.noise(np.random.default_rng(1), (times, length)) + math.log1p(-fall) * np.arange(length)
     states = (steady_state(series.tolist()) for series in np.exp(logs))
     return Counter(state.kind for state in states if state)
@@ -139,7 +140,7 @@ def percentiles(requests: tuple[int, int], blocks: int, drift: float, times: int
     of ratios whose interval excludes 1."""
     dice = np.random.default_rng(blocks)
     in_blocks = all(is_supported(0.99, count // 2) for count in requests)
-    # That of a block, or that of all blocks together.
+    # The true p99 of a block, or of all blocks together.
     truth = math.exp(NormalDist().inv_cdf(0.99) * (0.5 if in_blocks else math.hypot(0.5, drift)))
     shown, covers, claims = [], 0, 0
     for _ in range(times):
@@ -200,7 +201,7 @@ def print_steady_states(times: int) -> None:
         print(f"| {fall:.0%} | {row} |", flush=True)
 
 
-# How many runs a side are compared, and how long they are.
+# The number of runs a side, and the number of blocks in each run.
 SIDES, RUN_BLOCKS = ((1, 1), (5, 1), (2, 2), (3, 3), (5, 5)), (7, 20, 100)
 
 

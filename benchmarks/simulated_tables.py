@@ -1,12 +1,15 @@
-"""Simulated runs: how often one holds a false claim, and how many of its real differences are found in how
-many blocks, by the engine that decides real ones. Part of `calibration.py`; needs no measuring, and can be
-started by itself: `python benchmarks/simulated_tables.py TABLES`.
+"""Simulates runs, decided by the engine that decides real ones: how often a run contains a false claim, and
+how many of its real differences are found in how many blocks. Part of `calibration.py`; needs no measuring.
+It can also be started alone: `python benchmarks/simulated_tables.py TABLES`.
 
-Targets: at most 5 % of runs with a false claim under every noise, in either family; a pair at a noise of 3 %
-is decided in a mean of 15.5 blocks where it differs by 2 %, in 11.6 where by 5 %; a pair that differs by 5 %
-in 60 blocks under exponential noise of 10 %, in 17 under spikes; sixteen contenders of which fifteen are 10 %
-slower than the first have two thirds of these verdicts after twenty blocks. Shares and means may miss them by
-two standard errors."""
+Targets:
+
+- at most 5 % of runs have a false claim, under every noise, in either family
+- at a noise of 3 %, a pair that differs by 2 % is decided in a mean of 15.5 blocks; by 5 %, in 11.6
+- a pair that differs by 5 % is decided in 60 blocks under exponential noise of 10 %, and in 17 under spikes
+- of sixteen contenders, fifteen are 10 % slower than the first: two thirds of these verdicts within 20 blocks
+
+Shares and means may miss the targets by two standard errors."""
 
 from __future__ import annotations
 
@@ -29,14 +32,14 @@ from ringside.workloads.base import Measurement
 Numbers = Any
 Pair = tuple[int, int]
 EVEN: tuple[float, ...] = (1.0,) * 8
-# Times of eight: three are even, the others 1.65 times apart and more.
+# Times of eight contenders: three are equal, the others differ by factors of 1.65 and more.
 UNEQUAL: tuple[float, ...] = (1.0, 1.0, 1.0, 1.65, 2.7, 4.5, 7.4, 12.0)
 HERE = Point(())
 TIME = Metric("time", "s", "Time", "a time", phrase="time")
 
 
 class Times(Measurement):
-    """Times that were put into trials as they are."""
+    """Puts given times into trials unchanged."""
 
     name = "times"
     title = "Times"
@@ -47,13 +50,13 @@ class Times(Measurement):
         return {TIME.name: trial.phases["time"][0] / 1e9}
 
 
-# The logarithm of the time of a trial, besides the contender's: by contender, block, and place in the block.
+# The logarithm of a trial's time beyond the contender's own, by contender, block, and position in the block.
 Draw = Callable[[int, int, int], float]
 
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """`start`: how the logarithms of one run's times come about, in the order of its trials."""
+    """`start`: returns a function that draws the logarithms of one run's times, in the trials' order."""
 
     name: str
     start: Callable[[np.random.Generator], Draw]
@@ -82,7 +85,7 @@ def _drift(strength: float, *, of_blocks: bool = False) -> Any:
 
 
 def _carried_over(effect: float, memory: float = 0.0, noise: float = 0.03) -> Any:
-    """The first contender slows whoever comes after it, and by `memory` of that the next."""
+    """The first contender slows the one that runs after it, and by the share `memory` also the next one."""
 
     def start(dice: np.random.Generator) -> Draw:
         burden = effect / 2 / (1 - memory)
@@ -99,7 +102,7 @@ def _carried_over(effect: float, memory: float = 0.0, noise: float = 0.03) -> An
 
 
 def _periodic(period: int, size: float) -> Any:
-    """Every `period`-th trial of the machine stalls, whichever it is."""
+    """Every `period`-th trial of the machine stalls, whichever contender it is."""
 
     def start(dice: np.random.Generator) -> Draw:
         count = itertools.count(int(dice.integers(period)))
@@ -109,7 +112,7 @@ def _periodic(period: int, size: float) -> Any:
 
 
 def _by_place(slope: float, *, of_block: bool) -> Any:
-    """Each later block, or each later place of a block, is slower."""
+    """Each later block, or each later position in a block, is slower."""
     return lambda dice: (
         lambda contender, block, place: dice.normal(0, 0.03) + slope * (block if of_block else place)
     )
@@ -167,7 +170,8 @@ NOISES = (
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What one simulated run concludes: over the first contender, and on all pairs, for ranks."""
+    """The conclusions of one simulated run: comparisons with the first contender, and of all pairs, for
+    ranks."""
 
     verdicts: Mapping[Pair, Comparison]
     ranks: Mapping[Pair, Comparison]
@@ -183,8 +187,8 @@ def simulate(
     interim: bool = True,
     ranked: bool = True,
 ) -> Table:
-    """A run of up to this many blocks, as the product makes and examines it: with `interim` looks cells leave
-    once they are decided, and the run ends when all are."""
+    """A run of up to this many blocks, made and examined as by the product. With `interim` looks, a cell ends
+    when it is decided, and the run ends when all cells have ended."""
     names = tuple(map(str, range(len(times))))
     of = Experiment("e", "", Times.name, names, {}, names[0], most, until_decided=interim)
     examination = RunExamination(of, Times(), (HERE,))
@@ -267,7 +271,7 @@ def _check(what: str, value: float, target: float, error: float, *, at_most: boo
 
 
 def _is_rare(what: str, count: int, runs: int) -> str:
-    """A share of false claims, which may be 5 %."""
+    """A share of false claims; 5 % are allowed."""
     _check(what, count / runs, 0.05, math.sqrt(0.05 * 0.95 / runs))
     return f"{count / runs:.1%}"
 
@@ -335,7 +339,7 @@ def sixteen(tables: int) -> None:
             shares(noise, times, 20, tables, interim=interim, ranked=False).power(0)
             for interim in (False, True)
         )
-        # Pairs with one baseline are found or missed together.
+        # Pairs with the same baseline are found or missed together.
         _check(f"sixteen, {noise.name}", fixed, 2 / 3, math.sqrt(0.22 / tables), at_most=False)
         print(f"| {noise.name} | {fixed:.0%} | {looks:.0%} |", flush=True)
 

@@ -1,4 +1,4 @@
-"""What the contract of the sleepers costs: contenders beside bare programs of the same idiom, which know
+"""The cost of the sleepers' contract: contenders beside bare programs of the same idiom, which know
 nothing of Ringside (benchmarks/bare), CPU time and peak memory of whole processes, taking turns on one CPU.
 
 Target: within 5 %. `sleepers_bare.py [ROUNDS] [CONTENDER …]`.
@@ -90,7 +90,7 @@ def main() -> int:
 
 
 def run(command: list[str], folder: Path, environment: dict[str, str]) -> dict[str, float]:
-    """What a program used, all of its threads."""
+    """The resources that a program used, including all of its threads."""
     process = subprocess.Popen(
         command,
         cwd=folder,

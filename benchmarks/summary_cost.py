@@ -23,7 +23,7 @@ _TIMES = 5
 def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         store = Store(Path(folder) / "s.sqlite")
-        # Nine points; the step-down test of the headline has 702 pairs.
+        # Nine points. The step-down test of the headline has 702 pairs.
         ring = experiment("ring-showdown", blocks=43)
         more = tuple(f"contender-{number}" for number in range(13 - len(ring.contenders)))
         run = make_run(store, dataclasses.replace(ring, contenders=(*ring.contenders, *more)))

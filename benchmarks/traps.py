@@ -29,15 +29,15 @@ PROGRAM = f"{sys.executable} -S -E {HERE / 'planted' / 'program.py'}"
 RING = CONTENDERS / "python-asyncio" / "ring.py"
 LAST_CPU = str(max(os.sched_getaffinity(0)))
 LIMIT_S = 60
-# What all of its commands begin with; the page says it once.
+# All of its commands begin with this text; the page says it once.
 PLAIN = "hyperfine -N --style basic "
 MARKS = {True: "✓", False: "✗", None: "–"}
 
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """A run of another tool. `shows`: a pattern of what a reader takes away; `names`: of what names the
-    mistake, where the tool has such a line."""
+    """A run of another tool. `shows`: a pattern of the figure that a reader takes away; `names`: a pattern of
+    the line that names the mistake, if the tool has one."""
 
     command: str
     shows: str
@@ -50,16 +50,14 @@ class Peer:
 
 @dataclass(frozen=True, slots=True)
 class Trap:
-    """A mistake. `planted`: what was done; `believed`: what a reader concludes who is not warned. `ringside`:
-    the words after it, `names` the pattern of the sentence that has to come, `worded` a sentence of its
-    groups where it is a row of a table, `status` how it has to end.
-    `servers`: which run meanwhile; {0}, {1} in commands are their addresses. `{program}` starts a program;
-    `beside`: one that runs meanwhile. `is_starved`: it uses the CPU of the tool, which gets
-    a lower priority. `quota`: how many CPUs it may use. `needs`: a program without which it
-    cannot be tried. `experiment`: the
-    file of `run trap`; `edit`: the name of
-    a contender that is a copy of another, that one's, a file of it, a text in it, and what the copy has
-    instead."""
+    """A mistake. `planted`: what was done; `believed`: the conclusion of a reader without a warning.
+    `ringside`: the command's arguments; `names`: a pattern of the sentence that must appear; `worded`: a
+    sentence made from its groups, if it is a row of a table; `status`: the expected exit status. `servers`:
+    servers that run meanwhile; {0} and {1} in commands are their addresses. `{program}` starts a planted
+    program; `beside`: a planted program that runs meanwhile. `is_starved`: that program uses the tool's CPU,
+    and the tool gets a lower priority. `quota`: the number of CPUs that the tool may use. `needs`: a program
+    without which the trap cannot be tried. `experiment`: the file of `run trap`; `edit`: a contender made by
+    copying another: its name, the other's name, a file, a text in it, and the copy's replacement."""
 
     name: str
     planted: str
@@ -81,7 +79,8 @@ class Trap:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a tool said: the line that decides, and whether it names the mistake, None if not run."""
+    """The output of a tool: its decisive line, and whether that names the mistake (None if the tool was not
+    run)."""
 
     tool: str
     command: str
@@ -222,7 +221,7 @@ TRAPS = (
         "load {0} --connections 8 --duration 4s",
         r"A reply took \d+ ms: a closed loop hides such stalls, since it sends nothing meanwhile\.",
         peers=(
-            # It adds the requests that were not sent meanwhile.
+            # This tool adds the requests that it could not send during the stall.
             wrk("-d 4 -c 8 -t 1 --latency", names=r"99% +\d{3}[.\d]*ms"),
             h2load("-D 4 -c 8", r"time for request:(?: +\S+){3}"),
             Peer("oha --no-tui -z 4s -c 8 {0}", r"99.00% in \S+ \S+"),
@@ -392,7 +391,7 @@ metrics = ["hop_ns", "first_hop_ns"]
 
 @contextmanager
 def served(hows: Sequence[str]) -> Iterator[list[str]]:
-    """The addresses of new servers, which end with the block."""
+    """The addresses of new servers, which stop at the end of the `with` block."""
     with ExitStack() as stack:
         addresses = []
         for how in hows:
@@ -407,7 +406,7 @@ def served(hows: Sequence[str]) -> Iterator[list[str]]:
 
 @contextmanager
 def beside(trap: Trap) -> Iterator[None]:
-    """While the block lasts, a program runs as well, where one is named."""
+    """If a program is named, it runs until the `with` block ends."""
     if not (how := trap.beside):
         yield
         return
@@ -416,21 +415,22 @@ def beside(trap: Trap) -> Iterator[None]:
         try:
             yield
         finally:
-            # It ends with its stdin, and so do its own processes.
+            # The program ends when its stdin does, and so do its child processes.
             program.communicate()
 
 
 class NotPossibleError(Exception):
-    """Why a trap cannot be planted on this machine."""
+    """The reason why a trap cannot be planted on this machine."""
 
 
 @contextmanager
 def limited(trap: Trap) -> Iterator[None]:
-    """This process, and what it starts, in a cgroup with the quota of a trap. Raises NotPossibleError."""
+    """Puts this process and its child processes into a cgroup with a trap's quota. Raises
+    NotPossibleError."""
     if not trap.quota:
         yield
         return
-    # Of version 1 and of version 2.
+    # The files of cgroup version 1 and version 2.
     for top, file in ("/sys/fs/cgroup/cpu", "cpu.cfs_quota_us"), ("/sys/fs/cgroup", "cpu.max"):
         own, own_pid = Path(top, f"ringside-trap-{os.getpid()}"), str(os.getpid())
         with suppress(OSError):
@@ -452,7 +452,7 @@ def limited(trap: Trap) -> Iterator[None]:
 
 @contextmanager
 def scratch(trap: Trap) -> Iterator[Path]:
-    """A new folder, with the experiment of a trap and its contender, where it has one."""
+    """A new folder with a trap's experiment and its contender, if it has one."""
     with tempfile.TemporaryDirectory(prefix="ringside-trap-") as name:
         folder = Path(name)
         (folder / "upload").write_bytes(bytes(20_000_000))
@@ -470,7 +470,8 @@ def scratch(trap: Trap) -> Iterator[Path]:
 
 
 def said(trap: Trap, command: str) -> tuple[int, str]:
-    """The exit status of a command while the servers of a trap run, and all that it printed, in one line."""
+    """Runs a command while the servers of a trap run. Returns its exit status and its whole output in one
+    line."""
     with beside(trap), served(trap.servers) as addresses, scratch(trap) as folder, limited(trap):
         low = ["nice", "-n", "5", "taskset", "-c", LAST_CPU] if trap.is_starved else []
         words = low + shlex.split(command.format(*addresses, program=PROGRAM, ring=RING, scratch=folder))
@@ -530,7 +531,7 @@ def section(trap: Trap, answers: Sequence[Answer]) -> list[str]:
 
 
 def summary(results: Sequence[tuple[Trap, Sequence[Answer]]]) -> str:
-    """How many of the mistakes each tool names, of those that it was tried on."""
+    """For each tool, how many mistakes it names, out of those that it was tried on."""
     named: dict[str, list[bool]] = {}
     for answer in (each for _, answers in results for each in answers):
         tried = named.setdefault(answer.tool, [])

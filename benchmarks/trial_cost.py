@@ -1,11 +1,10 @@
-"""The cost of one trial of the command `true`, as `vs` carries it out, everything included and committed,
-beside hyperfine's own per run. `--contender`: as a trial of a contender, which has a launcher, a temporary
-folder and comparisons of its own.
+"""The cost of one trial of the command `true` as `vs` carries it out, including all of its work and the
+commit, beside the cost of one run in hyperfine. `--contender`: as a trial of a contender, which has a
+launcher, a temporary folder and comparisons of its own.
 
-Target: at most 1.3 times as long as hyperfine. A round is 50 trials here and 50 runs of `hyperfine -N`,
-taking turns, since a machine that drifts makes every single figure a matter of luck: the ratio is what stays.
-Exit status 1 where the target is missed, with a line that says by how much.
-"""
+Target: at most 1.3 times as long as hyperfine. A round is 50 trials here and 50 runs of `hyperfine -N`, in
+turn: on a machine that drifts, single figures are a matter of luck, but their ratio is stable. If the target
+is missed, a line says by how much, and the exit status is 1."""
 
 from __future__ import annotations
 
@@ -54,7 +53,7 @@ def main() -> int:
         store = Store(Path(folder) / "s.sqlite")
         run = store.begin_run("cost", 1, {}, {}, {})
         cell = Cell("true", Point((("cores", 1),)))
-        # A store has one trial of a cell in each block.
+        # In a store, each block has one trial of a cell.
         blocks = itertools.count(1)
 
         def ours() -> float:
@@ -91,7 +90,7 @@ def missed(values: Mapping[str, Mapping[int, float]]) -> Iterator[str]:
 
 
 def hyperfine_ms(program: str, export: Path) -> float:
-    """Wall time of one run in hyperfine, its own work included, in ms: what it adds to a measurement."""
+    """The wall time in ms that hyperfine needs for one run, including its own work."""
     begun = time.perf_counter()
     words = ["-N", "--style", "none", "--warmup", "0", "--runs", str(TRIALS), "--export-json", str(export)]
     subprocess.run([program, *words, TRUE], check=True, capture_output=True)

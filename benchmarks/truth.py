@@ -1,16 +1,16 @@
-"""Whether latencies are true: a server that answers at once, but freezes for D of every P seconds.
+"""Are latencies true? The load goes to a server that answers at once, but freezes for D of every P seconds.
 
-In an open loop that keeps its rate L(q) = max(0, D - (1 - q) P), and the mean is D^2 / 2P (a request that
-falls into a freeze waits for its end). That is the law. The server is a witness as well: it notes when it
-answered, and the instants at which requests were due are known, so that the k-th answer less the k-th
-instant is what a client had to wait, stalls of the machine included, but for the way back. Target: the mean
-and every percentile within 0.1 % or 0.3 ms of the witness's; the program ends with status 1, and a line for
-each that is not. Feeds of which some chunks are late by a known time come first. Towards the end the server
-speaks TLS; there the witness
-answers before it encrypts. Last, wrk and ab, closed loops, are asked about the same server, and wrk2, at a
-fixed rate, where WRK2 names its program.
-`truth.py [quick]`.
-"""
+The law: in an open loop that keeps its rate, a request that falls into a freeze waits for its end. So
+L(q) = max(0, D - (1 - q) P), and the mean is D^2 / 2P. The server is also a witness: it notes when it
+answered. The instants at which requests were due are known. The k-th answer less the k-th instant is the
+time that a client waited, including stalls of the machine, but without the way back. Target: the mean and
+every percentile within 0.1 % or 0.3 ms of the witness's. For each that misses it, the program prints a line;
+it then ends with status 1.
+
+Feeds with some chunks that are late by a known time come first. Towards the end the server speaks TLS; the
+witness then notes its answers before it encrypts them. At last wrk and ab (closed loops) measure the same
+server, and wrk2 at a fixed rate if WRK2 names its program.
+`truth.py [quick]`."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from engine import load, named
 from engine_secure import certificate
 from peers import peer
 
-# The part of a period after which a load begins: its length is whole periods.
+# A load begins after this part of a period. It lasts a whole number of periods.
 BEGIN = 0.5
-# Of the witness's figure, or in nanoseconds, whichever is larger.
+# Relative to the witness's figure, or in nanoseconds, whichever is larger.
 TOLERANCE, TOLERANCE_NS = 0.001, 300_000
 QUANTILES = {"p50_ns": 0.5, "p90_ns": 0.9, "p95_ns": 0.95, "p99_ns": 0.99, "p99_9_ns": 0.999}
 
@@ -39,7 +39,7 @@ QUANTILES = {"p50_ns": 0.5, "p90_ns": 0.9, "p95_ns": 0.95, "p99_ns": 0.99, "p99_
 def freezing(
     period_s: float, freeze_s: float, rate: int, seconds: int, secure: Path | None = None
 ) -> list[str]:
-    """Print what the engine says beside the witness and the law; returns what is beyond the tolerance.
+    """Print the engine's figures beside those of the witness and the law; returns those beyond the tolerance.
     `secure`: the folder of a certificate."""
     words = [peer("freezing"), str(round(period_s * 1000)), str(round(freeze_s * 1000))]
     plan: dict[str, Any] = {}
@@ -52,8 +52,8 @@ def freezing(
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout
         port = int(server.stdout.readline())
-        # Neither begins nor ends in a freeze, or while the server works off what came in one: requests that
-        # have no answer would be the engine's alone.
+        # The load neither begins nor ends in a freeze, or while the server works off a backlog: otherwise
+        # only the engine would count the requests without an answer.
         time.sleep((BEGIN * period_s - time.monotonic()) % period_s)
         found = load(
             [],
@@ -95,14 +95,15 @@ def freezing(
 
 
 def witnessed(answers: Sequence[int], start_ns: int, rate: int) -> list[int]:
-    """What each request waited, sorted; the n-th was due n / rate after the start. The sum of the waits is
-    right whatever order the answers came in; their quantiles are when they came in the order of requests."""
+    """The waiting time of each request, sorted. Request n was due n / rate after the start. The sum of the
+    waiting times is right for any order of answers; the quantiles are right if answers arrive in the order of
+    requests."""
     gap = 1e9 / rate
     return sorted(max(0, at - start_ns - round(number * gap)) for number, at in enumerate(sorted(answers)))
 
 
 def others(period_s: float, freeze_s: float) -> None:
-    """What peers say of such a server."""
+    """Prints the figures of peers for such a server."""
     words = [peer("freezing"), str(round(period_s * 1000)), str(round(freeze_s * 1000))]
     wrk2 = named("WRK2")
     print(f"peers, P={period_s:g} s, D={freeze_s:g} s")
@@ -116,7 +117,7 @@ def others(period_s: float, freeze_s: float) -> None:
             done = run([ab, "-q", "-k", "-c64", "-t10", "-n1000000", url])
             print("  ab, closed loop:", "; ".join(re.findall(r"(?:50|90|99)%\s+\d+", done)), "(ms)")
         for rate in (1000, 20_000) if wrk2 else ():
-            # It keeps no figures of its first ten seconds.
+            # wrk2 keeps no figures of its first ten seconds.
             done = run([str(wrk2), "-t1", "-c64", "-d50s", f"-R{rate}", "--latency", url])
             quantiles = "; ".join(re.findall(r"(?:50|90|99)\.000%\s+\S+", done))
             print(f"  wrk2, {rate}/s:", quantiles)
@@ -128,7 +129,7 @@ def run(words: Sequence[str]) -> str:
 
 
 def for_good() -> None:
-    """A server that freezes at half time: half of the requests have no answer."""
+    """A server that freezes after half of the time, so half of the requests have no answer."""
     with subprocess.Popen(
         [peer("freezing"), "0", "2000"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as server:
@@ -156,7 +157,8 @@ def for_good() -> None:
 
 
 def late_feeds(connections: int) -> None:
-    """A server of which every twentieth chunk is late by a known time: p99 of lateness beside that."""
+    """A server that sends every twentieth chunk late by a known time. Prints that time beside the measured
+    p99 of lateness."""
     every, late_ms = 20, 250
     words = [peer("feed"), str(every), str(late_ms)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as server:

@@ -25,12 +25,12 @@ from pairs import take_turns, tell  # isort: skip
 BARE = Path(__file__).resolve().parent / "bare"
 ROUNDS = 7
 NODES = 100
-# Messages of each mode: one at a time takes two delays for each.
+# Messages of each mode. In the mode with one message at a time, each message takes two delays.
 MESSAGES = {"pipelined": 5_000, "token": 100}
 DELAY = "1ms"
 HERE, THERE = ("ringside-here", "10.213.0.1"), ("ringside-there", "10.213.0.2")
 PORT = 7007
-# How the second host's part and the first one's are started.
+# The commands that start the second host's part and the first host's.
 BUILDS = {
     "erlang": ["erlc", "-o", "{out}", "two_hosts.erl"],
     "go": ["go", "build", "-o", "{out}/go", "two_hosts.go"],
@@ -65,7 +65,7 @@ PROGRAMS: dict[str, tuple[list[str], list[str]]] = {
 
 @contextlib.contextmanager
 def hosts() -> Iterator[str]:
-    """Two network namespaces that reach each other and nobody else; the delay of each way, in words."""
+    """Two network namespaces that can reach only each other. Yields the delay of each direction, in words."""
     names = (HERE[0], THERE[0])
     try:
         for name in names:
@@ -92,7 +92,7 @@ def hosts() -> Iterator[str]:
         yield DELAY if delayed else "no delay (this kernel has no netem)"
     finally:
         for name in names:
-            # Erlang's epmd stays when its nodes have ended.
+            # Erlang's epmd keeps running when its nodes have ended.
             pids = subprocess.run(
                 ["ip", "netns", "pids", name], capture_output=True, text=True, check=False
             ).stdout
@@ -112,7 +112,7 @@ def delay(name: str) -> bool:
 
 
 def relayed(program: str, out: str, mode: str) -> Callable[[], float]:
-    """A turn: nanoseconds for each message."""
+    """One turn; returns nanoseconds per message."""
     words = {"out": out, "nodes": str(NODES), "messages": str(MESSAGES[mode]), "mode": mode}
 
     def command(host: str, line: Sequence[str]) -> list[str]:

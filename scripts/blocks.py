@@ -1,11 +1,11 @@
-"""The part of a page that a script makes stands between two comments; the rest is written by hand."""
+"""Replaces the part of a page between two comments. A script makes that part; the rest is written by hand."""
 
 from __future__ import annotations
 
 
 def split(page: str, script: str) -> tuple[str, str, str]:
-    """The page up to the first comment, what stands between the comments, and the page from the second one.
-    Raises ValueError if it does not have each of them once, in this order."""
+    """The page up to the first comment, the text between the comments, and the page from the second comment
+    on. Raises ValueError unless the page has each comment once, in this order."""
     begin = f"<!-- made by scripts/{script} -->\n"
     end = f"<!-- end of what scripts/{script} makes -->"
     before, _, rest = page.partition(begin)

@@ -24,25 +24,27 @@ CONNECTIONS = (10_000, 100_000, 1_000_000, 10_000_000)
 ENGINE_PEAKS_MIB = (6.7, 10.8)
 ENGINE_BYTES_PER_CONNECTION = (ENGINE_PEAKS_MIB[1] - ENGINE_PEAKS_MIB[0]) * 2**20 / (10_000 - 100)
 ENGINE_BYTES = ENGINE_PEAKS_MIB[0] * 2**20
-# Of `posts-feed` (records/), 10,000 connections to `limit`: of the kernel for both ends of each, of
-# which half is taken for one end; and of the server itself.
+# From `posts-feed` (records/), 10,000 connections to `limit`: the kernel's memory for both ends of a
+# connection, half of which counts for one end; and the server's own memory.
 KERNEL_BYTES_PER_END = 8.14 * 1024 / 2
 SERVER_BYTES_PER_CONNECTION = {"limit": 72.5, "go": 26.7 * 1024}
 MEASURED = 10_000
-# net.ipv4.ip_local_port_range: Linux's default, and all that need no privilege (ip-sysctl.rst of the kernel).
+# net.ipv4.ip_local_port_range: Linux's default, and all ports that need no privilege (the kernel's
+# ip-sysctl.rst).
 DEFAULT_PORTS = 60_999 - 32_768 + 1
 ALL_PORTS = 65_535 - 1_024 + 1
-# Linux's fs.nr_open; no limit of a process can be above it without a change of that.
+# Linux's fs.nr_open. No process can have a higher limit unless somebody changes it.
 DESCRIPTORS = 1_048_576
-# What an engine with one thread needs besides its connections (probe/engine/src/load/engine.rs).
+# The descriptors that an engine with one thread needs besides its connections
+# (probe/engine/src/load/engine.rs).
 ENGINE_DESCRIPTORS = 68
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What a load of this many connections needs of machines with one address each, whose engines have one
-    thread. Engines: the least number, by the ports towards one address of the server. Figures of each engine
-    are those with all ports. `server_bytes`: by contender."""
+    """The needs of a load with this many connections, on machines with one address each and engines with one
+    thread each. Engines: the smallest number that has enough ports towards one address of the server. The
+    figures of an engine assume that it uses all ports. `server_bytes`: by contender."""
 
     connections: int
     engines_default_ports: int
@@ -55,7 +57,7 @@ class Need:
 
 
 def need(connections: int) -> Need:
-    """The arithmetic, for held streams that are nearly idle: their buffers are empty."""
+    """Computes the needs for held streams that are nearly idle: their buffers are empty."""
     engines = math.ceil(connections / ALL_PORTS)
     each = math.ceil(connections / engines)
     return Need(

@@ -22,7 +22,7 @@ from scripts import blocks  # noqa: E402
 
 
 def gaps(contenders: Sequence[Contender]) -> list[tuple[str, str]]:
-    """Contenders and workloads that they neither take part in nor give a reason for."""
+    """Contenders and workloads that they neither take part in nor give a reason for leaving out."""
     return [
         (one.name, workload)
         for one in contenders
@@ -32,8 +32,8 @@ def gaps(contenders: Sequence[Contender]) -> list[tuple[str, str]]:
 
 
 def table(contenders: Sequence[Contender]) -> str:
-    """A row for each folder: its workloads, and its variants with theirs. `contenders`: those on their first
-    runtimes, sorted, with their variants."""
+    """A row for each folder: its workloads, and its variants with their workloads. `contenders`: the
+    contenders on their first runtimes, sorted, with their variants."""
     lines = ["| contender | language | workloads | variants |", "|---|---|---|---|"]
     for one in (each for each in contenders if "@" not in each.name):
         own = _workloads(one)
@@ -51,7 +51,7 @@ def table(contenders: Sequence[Contender]) -> str:
 
 
 def _workloads(contender: Contender) -> str:
-    """Those that it takes part in, with the class where that is not `idiomatic`."""
+    """The workloads of a contender, with its class if that is not `idiomatic`."""
     classes = {name: contender.kind_in(name) for name in WORKLOADS if name in contender.workloads}
     if len(classes) == len(WORKLOADS) and len(set(classes.values())) == 1:
         return f"all{_marked(classes['ring'])}"

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""A long run and a long load, watched all along: descriptors, memory of ringside and of the probe, temporary
-files and cgroups must not grow with time, and the store as docs/STORE.md says.
+"""Watches a long run and a long load: descriptors, memory of ringside and of the probe, temporary files and
+cgroups must not grow with time, and the store must grow as docs/STORE.md says.
 
     .venv/bin/python scripts/endurance.py [--trials 10000] [--load 7200] [--rate 500]
 
 `--trials`: trials of one run; `--load`: seconds of a load at `--rate` requests per second; 0 leaves one out.
-What was seen goes to stdout as a table of looks; the exit status is 1 where something grew.
-"""
+Prints a table of looks on stdout; the exit status is 1 if something grew."""
 
 from __future__ import annotations
 
@@ -32,8 +31,8 @@ from tests.support.started import LOAD_SERVER, ports_of  # noqa: E402
 
 RINGSIDE = [sys.executable, "-m", "ringside.cli.main"]
 SHOWN = 12
-# Bytes by docs/STORE.md, "How it grows": of a store, which has room for the plan of a small run; of a trial
-# with two marks; of an integer that its samples keep. How far off a store may be.
+# The sizes that docs/STORE.md, "How it grows", gives in bytes: a store with the plan of a small run; a trial
+# with two marks; an integer in its samples. The last is the tolerance of a store's size.
 STORE_BYTES = 50_000
 TRIAL_BYTES = 2_500
 INTEGER_BYTES = 11
@@ -68,8 +67,8 @@ messages = 1
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What was there at one moment. `work`: trials that are stored, or seconds of a load. Of `ringside` and
-    the `probe`, by its process: open descriptors, and resident memory in bytes."""
+    """The state at one moment. `work`: stored trials, or seconds of a load. `ringside` and `probe` have, for
+    each of the two processes, its open descriptors and its resident memory in bytes."""
 
     probe: int
     work: float
@@ -97,7 +96,7 @@ def main() -> int:
 
 
 def report(what: str, looks: Sequence[Look], complaints: Sequence[str] = ()) -> list[str]:
-    """Print some of the looks, and what grew, after these complaints."""
+    """Print some of the looks and what grew. Returns these complaints and those about growth."""
     names = [field.name for field in fields(Look)]
     print(f"endurance: {what}, {len(looks)} looks", *names, sep="\t")
     for look in looks[:: max(1, len(looks) // SHOWN)]:
@@ -108,7 +107,7 @@ def report(what: str, looks: Sequence[Look], complaints: Sequence[str] = ()) -> 
 
 
 def growth(looks: Sequence[Look]) -> list[str]:
-    """What grew from the second fifth of the looks to the last one: the first is the beginning's."""
+    """What grew between the second fifth of the looks and the last look. The first fifth covers the start."""
     if len(looks) < 10:
         return [f"only {len(looks)} looks"]
     fifth = len(looks) // 5
@@ -140,12 +139,13 @@ def growth(looks: Sequence[Look]) -> list[str]:
 
 
 def expected_bytes(trials: int, integers: int) -> int:
-    """The size of a store by the formula of docs/STORE.md."""
+    """The size that docs/STORE.md predicts for a store."""
     return STORE_BYTES + TRIAL_BYTES * trials + INTEGER_BYTES * integers
 
 
 def kept_integers(store: Path) -> int:
-    """The integers in the columns of all samples: those that are not the same in all samples of a trial."""
+    """The number of integers in the columns of all samples. A value that is the same in all samples of a
+    trial does not count."""
     with closing(sqlite3.connect(store)) as connection:
         texts = [json.loads(text) for (text,) in connection.execute("SELECT samples FROM timeline")]
     columns = (each for text in texts for each in text.values() if isinstance(each, str))
@@ -153,7 +153,8 @@ def kept_integers(store: Path) -> int:
 
 
 def size_of_store(store: Path) -> list[str]:
-    """What is wrong with the size of a store of one run that has ended. Prints it beside the formula's."""
+    """Complaints about the size of a store with one completed run. Prints the size beside the predicted
+    one."""
     size, count, integers = store.stat().st_size, trials(store), kept_integers(store)
     expected = expected_bytes(count, integers)
     print(
@@ -165,7 +166,7 @@ def size_of_store(store: Path) -> list[str]:
 
 
 def watch_trials(count: int) -> tuple[list[Look], list[str]]:
-    """Looks at a run of this many trials, and what is wrong with its store. What it leaves behind is an
+    """Looks at a run of this many trials; complaints about its store. Files that the run leaves behind are an
     error."""
     with tempfile.TemporaryDirectory() as folder:
         place, temporary = Path(folder, "place"), Path(folder, "tmp")
@@ -191,7 +192,7 @@ def watch_trials(count: int) -> tuple[list[Look], list[str]]:
         left = sorted(each.name for each in temporary.iterdir() if not each.name.endswith(".lock"))
         assert not left, f"left in the folder for temporary files: {left}"
         assert not (stale := cgroups(looks[-1].probe)), f"a cgroup is left: {stale}"
-        # After the last one ringside makes its tables, which takes other memory.
+        # After the last trial ringside makes its tables, which takes additional memory.
         return [each for each in looks if each.work < count], size_of_store(store)
 
 
@@ -219,7 +220,7 @@ def watch_load(seconds: float, rate: int) -> list[Look]:
 def watch(
     command: list[str], place: Path, temporary: Path, work: Callable[[], float], store: Path | None
 ) -> list[Look]:
-    """Looks at a command until it has ended, two thousand at most."""
+    """Looks at a command until it has ended, at most two thousand."""
     environment = {**os.environ, "TMPDIR": str(temporary)}
     environment["PYTHONPATH"] = f"{ROOT / 'src'}:{os.environ.get('PYTHONPATH', '')}"
     looks: list[Look] = []
@@ -243,7 +244,7 @@ def watch(
 
 
 def look(pid: int, temporary: Path, work: float, store: Path | None) -> Look:
-    """Raises OSError, IndexError where the probe is not there."""
+    """The state of a process and its probe. Raises OSError or IndexError if the probe does not run."""
     probe = children(pid)[0]
     files = [store, store.with_name(f"{store.name}-wal")] if store else []
     return Look(
@@ -260,7 +261,7 @@ def look(pid: int, temporary: Path, work: float, store: Path | None) -> Look:
 
 
 def trials(store: Path) -> int:
-    """Those that are stored; 0 where there is no store yet."""
+    """The number of stored trials; 0 if there is no store yet."""
     if not store.exists():
         return 0
     with closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as connection:
@@ -281,7 +282,7 @@ def resident(pid: int) -> int:
 
 
 def cgroups(probe: int) -> set[Path]:
-    """Those of a probe."""
+    """The cgroups of a probe."""
     return {path for path in probe_cgroups() if path.name.startswith(f"ringside-{probe}-")}
 
 

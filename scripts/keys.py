@@ -37,7 +37,7 @@ _LINE = re.compile(r"- (`[^`]+`)(?: \(.*?\))?: (.*)")
 
 
 def reference(page: str) -> str:
-    """The page, in Markdown, with the texts of that page."""
+    """The new page in Markdown. It keeps the texts of the old page."""
     before = page.partition("\n## ")[0]
     texts = _texts(page)
     return "\n".join([before, *(part for title, file in FILES for part in _file(title, file, texts))])
@@ -76,7 +76,8 @@ def _file(title: str, file: type[msgspec.Struct], texts: dict[tuple[str, str], s
 def _lines(
     heading: str, table: inspect.StructType, texts: dict[tuple[str, str], str]
 ) -> Iterator[tuple[str, str]]:
-    """By key, those of the page in its order; none for keys that the text below the heading names."""
+    """The lines of a table by key, in the page's order. A key that the text below the heading names has no
+    line."""
     for field in table.fields:
         key = field.encode_name
         if key in ("factors", "point"):
@@ -89,8 +90,8 @@ def _lines(
 
 
 def _table_in(node: inspect.Type) -> inspect.StructType | None:
-    """The table that a value of this type is, holds by name, or lists. The tables of a test of a
-    claim have sections of their own."""
+    """The table that a value of this type is, holds by name, or lists. The tables of a claim's test have
+    their own sections."""
     match node:
         case inspect.StructType() as table:
             return None if table.cls.__module__ == claims.__name__ else table
@@ -110,14 +111,14 @@ def _header(name: str, node: inspect.Type) -> str:
 
 
 def _options(node: inspect.Type) -> Sequence[inspect.Type]:
-    """The types that a value may have, None apart."""
+    """The types that a value may have, except None."""
     if not isinstance(node, inspect.UnionType):
         return (node,)
     return [option for option in node.types if not isinstance(option, inspect.NoneType)]
 
 
 def _value(node: inspect.Type, plural: str = "") -> str:
-    """What a value must be: `up to 80 characters`. With `plural`, an `s`, several of them."""
+    """The kind of value in words: `up to 80 characters`. `plural`: with an `s`, for several values."""
     options = {type(option): option for option in _options(node)}
     texts = []
     if {inspect.IntType, inspect.StrType} <= options.keys():
@@ -152,7 +153,8 @@ def _value(node: inspect.Type, plural: str = "") -> str:
 
 
 def _bounds(node: inspect.IntType | inspect.FloatType) -> str:
-    """As the types have them: ` from 1 to 10000`, ` above 0`, ` above 0 and up to 60`, or nothing."""
+    """The bounds as the types state them: ` from 1 to 10000`, ` above 0`, ` above 0 and up to 60`, or
+    nothing."""
     if node.ge is not None:
         return f" from {node.ge:g} to {node.le:g}"
     low = f" above {node.gt:g}" if node.gt is not None else ""
@@ -160,7 +162,7 @@ def _bounds(node: inspect.IntType | inspect.FloatType) -> str:
 
 
 def _default(field: inspect.Field) -> str:
-    """The default as it is written; nothing where it is nothing, or the meaning says it."""
+    """The default as it is written; empty if the default is empty or the meaning states it."""
     value: Any = field.default
     if value is msgspec.NODEFAULT or value in (None, "", (), {}, False):
         return ""

@@ -25,7 +25,8 @@ STATUS = (
 
 
 def roff(text: str) -> str:
-    """Text as troff takes it: dashes that can be copied, and no line that begins with a control character."""
+    """The text for troff: it makes dashes copyable and prevents control characters at the beginning of a
+    line."""
     escaped = text.replace("\\", "\\e").replace("-", "\\-")
     return "\n".join(f"\\&{line}" if line[:1] in (".", "'") else line for line in escaped.splitlines())
 
@@ -61,7 +62,7 @@ def _command(name: str, command: click.Command, parent: click.Context) -> Iterat
     yield from _paragraphs(command.help or "")
     for parameter in command.get_params(context):
         record = parameter.get_help_record(context)
-        # Arguments stand in the heading already, and every command has --help.
+        # The heading already lists the arguments, and every command has --help.
         if record and isinstance(parameter, click.Option) and "--help" not in parameter.opts:
             yield f".TP\n.B {roff(record[0])}\n{roff(' '.join(record[1].split()))}"
 

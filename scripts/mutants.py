@@ -43,9 +43,9 @@ def pytest_configure(config):
 # What the tests read.
 COPIED = ["src", "tests", "contenders", "experiments", "published", "pyproject.toml"]
 MIN_KILLED = 0.85
-# A mutant that never ends has been noticed, and so has one with a KeyboardInterrupt that ends the tests.
+# A mutant that never ends counts as noticed, and so does one whose KeyboardInterrupt ends the tests.
 KILLED = {"killed", "timeout", "segfault", "check was interrupted by user"}
-# `strict` of zip asserts what holds anyway.
+# `strict` of zip only asserts something that holds anyway.
 EQUIVALENT = re.compile(r",? ?\bstrict=(True|False|None)")
 # `function` `old line` → `new line`: reason
 LINE = re.compile(r"^- `(?P<function>[^`]+)` `(?P<old>[^`]*)` → `(?P<new>[^`]*)`: (?P<reason>.+)$")
@@ -55,7 +55,7 @@ Mutant = tuple[str, str, str]
 
 
 def known() -> dict[Mutant, str]:
-    """The survivors that are listed: function, old and new line → reason."""
+    """The survivors in the list: function, old and new line → reason."""
     listed = {}
     for line in KNOWN.read_text(encoding="utf-8").splitlines():
         if match := LINE.match(line):
@@ -66,7 +66,8 @@ def known() -> dict[Mutant, str]:
 
 
 def tests_of(package: str, chosen: list[str]) -> list[str]:
-    """The test files of a package's modules, or of those chosen: test_MODULE.py, test_MODULE_SUBJECT.py."""
+    """The test files for a package's modules, or for the chosen modules: test_MODULE.py,
+    test_MODULE_SUBJECT.py."""
     folder = ROOT / "tests" / package
     files = [] if chosen else sorted(folder.rglob("test_*.py"))
     for module in chosen:
@@ -74,7 +75,7 @@ def tests_of(package: str, chosen: list[str]) -> list[str]:
         if not of_module:
             print(f"tests/{package}/test_{module}.py is missing", file=sys.stderr)
         files += of_module
-    # Tests of the command start processes of their own, which know no mutants.
+    # Tests of the command start their own processes, which do not contain mutants.
     files = [file for file in files if not COMMANDS.search(file.read_text(encoding="utf-8"))] or files
     return [str(file.relative_to(ROOT)) for file in dict.fromkeys(files)]
 
@@ -88,7 +89,8 @@ def prepare(package: str, modules: list[str], folder: Path) -> None:
             shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy(ROOT / name, folder / name)
-    # mutmut leaves decorated functions alone: caches are put around them at the end of the module instead.
+    # mutmut leaves decorated functions alone, so caches are added to the functions at the end of the module
+    # instead.
     for path in (folder / "src" / "ringside" / package).rglob("*.py"):
         text = path.read_text(encoding="utf-8")
         caches = [f"{name} = {cache}({name})\n" for cache, name in CACHED.findall(text)]
@@ -109,9 +111,9 @@ def prepare(package: str, modules: list[str], folder: Path) -> None:
             "-m",
             "not soak and not integration",
         ],
-        # Workers must not inherit what the first run of the tests has put into caches.
+        # Workers must not inherit cached values from the first run of the tests.
         "process_isolation": "forkserver",
-        # Seconds; a mutant has fifteen times this before it counts as one that never ends.
+        # In seconds. A mutant that takes fifteen times as long counts as one that never ends.
         "timeout_constant": 6.0,
     }
     with (folder / "pyproject.toml").open("a", encoding="utf-8") as config:
@@ -149,7 +151,7 @@ def module_of(name: str) -> str:
 
 def sample(folder: Path, size: int) -> list[str]:
     """The names of this many mutants of each module."""
-    # A name that fits none: mutants are made and tests are timed, but nothing is tested.
+    # No mutant has this name: mutmut makes the mutants and times the tests, but tests nothing.
     mutmut(folder, "run", "none", may_fail=True)
     by_module: defaultdict[str, list[str]] = defaultdict(list)
     for name in sorted(statuses(folder)):
@@ -172,12 +174,12 @@ def mutant(folder: Path, name: str) -> Mutant:
 
 
 def equivalent(function: str, old: str, new: str) -> bool:
-    """Whether a change cannot be noticed, whatever the function."""
+    """Whether no test can notice a change, in any function."""
     return EQUIVALENT.sub("", old) == re.sub(", \\)", ")", EQUIVALENT.sub("", new))
 
 
 def check(package: str, modules: list[str], listed: dict[Mutant, str]) -> bool:
-    """Mutates a package or modules of it, prints counts and survivors; whether it passes."""
+    """Mutates a package or modules of it, and prints counts and survivors. Returns whether it passes."""
     folder = ROOT / ".ringside" / "mutants" / package
     prepare(package, modules, folder)
     size = int(os.environ.get("MUTANTS_SAMPLE", "0"))

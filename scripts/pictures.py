@@ -33,12 +33,12 @@ IMAGES = ROOT / "docs" / "images"
 RINGSIDE = str(Path(sys.executable).with_name("ringside"))
 COLUMNS, LINES = 100, 50
 PORT = 8078
-# A picture must not fetch fonts: those of the reader do.
+# A picture must not fetch fonts: the reader's fonts must do.
 SVG = re.sub(r"@font-face \{\{.*?\}\}\n", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
 
 
 def terminal(*words: str, **environment: str) -> str:
-    """What a command prints on a terminal, without its lines of progress."""
+    """The output of a command on a terminal, without its lines of progress."""
     main, inner = os.openpty()
     fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, COLUMNS, 0, 0))
     variables = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor", **environment}
@@ -49,7 +49,7 @@ def terminal(*words: str, **environment: str) -> str:
         try:
             while part := os.read(main, 1 << 16):
                 printed += part
-        except OSError:  # How Linux says that nobody writes any more.
+        except OSError:  # Linux reports in this way that nobody writes to the terminal any more.
             pass
     os.close(main)
     return printed.decode().replace("\r\n", "\n")

@@ -1,5 +1,5 @@
-"""The pictures of docs/POSTS.md, figures then and now or under two conditions as dots in rows; and that of
-README, problems × contenders."""
+"""The pictures of docs/POSTS.md and the picture of all problems. Those of the posts show figures, then and
+now or under two conditions, as dots in rows; the other is a table of problems × contenders."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from ringside.render.plots.spec import (
 )
 
 _ROW = 34
-# The share of the axis that is kept free for the texts of the largest figures.
+# The share of the axis that stays free for the labels of the largest figures.
 _TEXT_SHARE = 0.16
-# A series whose name is a year is quiet; measured series have colours that the colour-blind can tell apart.
+# A series named after a year is grey. Measured series have colours that colour-blind readers can tell apart.
 _THEN, _NOW = "var(--quiet)", ("var(--c0)", "var(--c1)")
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A dot in the row `group`, with its interval where it was measured; in the picture's unit."""
+    """A dot in the row `group`, in the picture's unit; with its interval if it was measured."""
 
     group: str
     series: str
@@ -66,7 +66,7 @@ class Picture:
         values = [bar.value for bar in self.bars]
         unit, unit_name = units.scale((min(values) * max(values)) ** 0.5, self.unit)
         ends = [end / unit for bar in self.bars for end in (bar.low, bar.value, bar.high) if end]
-        # The axis of a rate says so in words.
+        # The title of the axis of a rate states the unit in words.
         title = f"{self.axis} ({unit_name})" if unit_name not in ("", "/s") else self.axis
         low, high = min(ends) / 1.3, max(ends) * 1.1
         across = numbers(title, low, high * (high / low) ** _TEXT_SHARE, grid=True)
@@ -102,7 +102,8 @@ class Picture:
 
 
 def pictures(posts: Mapping[str, Post]) -> dict[str, Picture]:
-    """The pictures of the posts, each by its source and, where that has several, what it shows."""
+    """The pictures of the posts, by source. If a source has several, the name also says what the picture
+    shows."""
     return {
         "2009-erlang-vs-stackless": _rounds(posts["2009-erlang-vs-stackless"]),
         "2007-ring-showdown": _showdown(posts["2007-ring-showdown"]),
@@ -242,9 +243,9 @@ def _gateways(post: Post) -> Picture:
 
 
 _OVERVIEW_ROW = 26
-# Everything this many times behind the best, and more, has the darkest colour.
+# Figures this many times the best one, and more, have the darkest colour.
 _WORST = 100.0
-# What is ahead of the best by more has two digits, which fit.
+# Ratios below this have only two digits, so that they fit.
 _AHEAD = 0.995
 _LEVEL = 8
 
@@ -255,7 +256,7 @@ def overview_panel(overview: Overview) -> Panel:
         {
             "problem": column.label,
             "contender": name,
-            # The floor is ahead of the best.
+            # The floor is better than the best contender.
             "behind": math.log10(min(max(ratio, 1.0), _WORST)),
             "shown": units.significant(ratio) if ratio >= _AHEAD else f"{ratio:.2g}",
             "dark": ratio > _WORST**0.5,
@@ -264,7 +265,7 @@ def overview_panel(overview: Overview) -> Panel:
         for name in overview.names
         if (cell := column.cell(name)) and (ratio := cell.ratio) is not None
     ]
-    # Names of many experiments have no room side by side.
+    # There is no room for the names of many experiments side by side.
     slanted = (
         {"labelAngle": -35, "labelAlign": "left"} if len(overview.columns) > _LEVEL else {"labelAngle": 0}
     )

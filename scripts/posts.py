@@ -1,6 +1,6 @@
-"""Makes docs/POSTS.md from `posts.md.j2`: prose written by hand, with figures of the records. A sentence that
-depends on figures has its condition in it: `above`, `below` or `requires`. Where a record breaks one, the
-build stops and names the sentence, which has to be written anew."""
+"""Makes docs/POSTS.md from `posts.md.j2`: prose written by hand, with figures from the records. A sentence
+that depends on figures contains its condition: `above`, `below` or `requires`. If a record breaks a
+condition, the build stops and names the sentence, which must be rewritten."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from ringside.render.text.words import machine
 from ringside.stats.paired import paired_ratio
 
 TEMPLATE = Path(__file__).parent / "posts.md.j2"
-# The sources that are posts, in the order in which they were written: 2009 is the revision of one of 2007.
+# The sources that are posts, in the order in which they were written: the one of 2009 revises one of 2007.
 POSTS = (
     *("2009-erlang-vs-stackless", "2007-ring-showdown", "2011-background-jobs", "2011-go-code-jam"),
     *("2011-go-c10k", "2015-python-vs-go", "2016-go-fanout"),
 )
-# Ratios up to this one, and down to its inverse, are no difference, as in verdicts.
+# Ratios between this number and its inverse are no difference, as in verdicts.
 MARGIN = 1.05
 _DECIDED = (Answer.CONFIRMED, Answer.REFUTED, Answer.OTHER_CONDITIONS)
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-# Stands where the condition of a sentence does not hold; in no text.
+# Replaces a condition that does not hold. No text contains it.
 _BROKEN = "\0"
 
 
@@ -49,7 +49,7 @@ class Place:
         return Place(self.workload, {**self.levels, **levels})
 
     def point(self, run: RunAnalysis) -> Point | None:
-        """The last such point of a run, which is the largest."""
+        """The last of these points in a run, which is the largest."""
         levels = self.levels.items()
         points = [point for point in run.points if levels <= point.as_dict().items()]
         return points[-1] if points and run.experiment.workload == self.workload else None
@@ -62,14 +62,14 @@ def at(workload: str, **levels: Level) -> Place:
 def ratio_of(
     run: RunAnalysis, metric: str, one: tuple[str, Point | None], other: tuple[str, Point | None]
 ) -> Interval | None:
-    """A metric of one contender at a point over that of another, from pairs inside blocks; None where there
-    are none."""
+    """A metric of one contender at a point, divided by that of another contender, from pairs inside blocks.
+    None if there are no pairs."""
     (above, point), (below, elsewhere) = one, other
     if point is None or elsewhere is None:
         return None
     merged = run.examination.observations.percentile
     if point == elsewhere and merged(metric, Cell(above, point)):
-        # A high percentile of the requests of all blocks together, as tables show it.
+        # Computed from the requests of all blocks together, as tables show a high percentile.
         comparison = run.comparison(run.metric(metric), above, below, point)
         assert comparison
         return comparison.ratio
@@ -80,7 +80,7 @@ def ratio_of(
 
 @dataclass(frozen=True, slots=True)
 class Quoted:
-    """A ratio that the page has, or has a condition of, and its experiment."""
+    """A ratio that the page prints or uses in a condition, and its experiment."""
 
     workload: str
     experiment: str
@@ -90,7 +90,7 @@ class Quoted:
 
 
 class Post:
-    """A source with its figures, the runs of a record, and what they say of its claims."""
+    """A source with its figures, the runs of a record, and the answers of these runs to its claims."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class Post:
         older: Sequence[RunAnalysis] = (),
         elsewhere: Sequence[RunAnalysis] = (),
     ) -> None:
-        """`older`: runs on older runtimes. `elsewhere`: runs on another host, which have figures only where
+        """`older`: runs on older runtimes. `elsewhere`: runs on another host. They supply figures only if
         `runs` have none, and decide no claim."""
         self.source = source
         self.runs, self.elsewhere = [*runs, *elsewhere], elsewhere
@@ -113,7 +113,7 @@ class Post:
         return f"{escape(self.source.title)} ({escape(self.source.date)})"
 
     def answers(self) -> Iterator[str]:
-        """The answer of each claim; `FEWER_CORES` where it holds without the cores of the source."""
+        """The answer to each claim; `FEWER_CORES` if it holds on fewer cores than the source had."""
         for claim in self.source.claims:
             answer = self.findings[claim.id].answer
             is_ours = answer is Answer.OTHER_CONDITIONS and claim.test.own
@@ -127,12 +127,12 @@ class Post:
         return self.findings[claim].answer.name.lower() in answers
 
     def decided(self) -> list[str]:
-        """The claims that these runs and those on older runtimes both decide."""
+        """The claims that are decided both by these runs and by those on older runtimes."""
         both = (self.findings, self.older.findings if self.older else {})
         return [id for id in both[0] if all(id in of and of[id].answer in _DECIDED for of in both)]
 
     def turned(self) -> list[str]:
-        """Those of them that come out otherwise."""
+        """Those of the `decided` claims whose two answers differ."""
         assert self.older
         return [
             id
@@ -142,8 +142,8 @@ class Post:
         ]
 
     def run(self, names: Iterable[str], *places: Place) -> RunAnalysis:
-        """The run that has these contenders at all of these places: one of the source's own first, then one
-        that is not of elsewhere, then one with more points. Raises SystemExit where there is none."""
+        """The run that has these contenders at all of these places. Runs of the source's own experiments come
+        first, then runs on the first host, then runs with more points. Raises SystemExit if there is none."""
         fitting = (
             run for run in self.runs if {*names} <= {*run.names} and all(each.point(run) for each in places)
         )
@@ -159,8 +159,8 @@ class Post:
     def ratio(
         self, metric: str, above: str, below: str, place: Place, other: Place | None = None
     ) -> Interval:
-        """A metric of one contender over that of another, from pairs inside blocks of one run; `other`: the
-        place of the second, where it is another one."""
+        """A metric of one contender divided by that of another, from pairs inside blocks of one run. `other`:
+        the place of the second contender, if it is a different one."""
         run = self.run((above, below), place, other or place)
         self.quoted.add(Quoted(place.workload, run.experiment.name, metric, above, below))
         ratio = ratio_of(run, metric, (above, place.point(run)), (below, (other or place).point(run)))
@@ -169,7 +169,8 @@ class Post:
         return ratio
 
     def value(self, metric: str, name: str, place: Place) -> Interval:
-        """The median of a metric over blocks; a high percentile of all requests, where there are enough."""
+        """The median of a metric over blocks. If there are enough requests, a high percentile is that of all
+        requests together."""
         run = self.run((name,), place)
         point = place.point(run)
         has_values = point and run.values(metric, name, point)
@@ -190,7 +191,7 @@ class Post:
     def means_of_three(
         self, metric: str, above: str, below: str, place: Place, other: Place
     ) -> tuple[float, float]:
-        """The least and the greatest ratio that means of three blocks in a row would have given."""
+        """The smallest and the largest ratio that means of three successive blocks would have given."""
         run = self.run((above, below), place, other)
         sides = []
         for name, each in ((above, place), (below, other)):
@@ -208,24 +209,24 @@ class Post:
         return sorted({point[factor] for point in points})
 
     def sizes(self, trace: int = 0) -> set[tuple[int, int]]:
-        """Nodes and messages of the rings in the source's own experiments, with a line per message (1) or
+        """Nodes and messages of the rings in the source's own experiments: with a line per message (1) or
         without."""
         rings = (run for run in self.own if run.experiment.workload == "ring")
         points = (point.as_dict() for run in rings for point in run.points)
         return {(int(at["nodes"]), int(at["messages"])) for at in points if at.get("trace", 0) == trace}
 
     def sizes_of_2009(self, trace: int = 0) -> set[tuple[int, int]]:
-        """Those of the two sweeps of that post."""
+        """The sizes that belong to the two sweeps of that post."""
         sizes = self.sizes(trace)
         return {size for size in sizes if 100 in size and max(size) in range(10_000, 90_001, 10_000)}
 
     def is_bound(self, name: str, place: Place) -> bool:
-        """Whether the load engine was what bounded a contender's figures there."""
+        """Whether the load engine limited a contender's figures there."""
         run = self.run((name,), place)
         return any(each.code == "generator-bound" and name in each.subjects for each in run.diagnostics)
 
     def is_two_fold(self, metric: str, name: str, place: Place) -> bool:
-        """Whether a contender's blocks form two groups that lie further apart than they are wide."""
+        """Whether a contender's blocks form two groups whose distance is larger than their widths."""
         run = self.run((name,), place)
         point = place.point(run)
         values = sorted(run.values(metric, name, point).values()) if point else []
@@ -233,7 +234,7 @@ class Post:
         return 1 < cut < len(values) - 1 and gap > max(values[cut - 1] / values[0], values[-1] / values[cut])
 
     def lines(self, claim: str) -> str:
-        """How many lines each program of a claim has more, from the fewest: `17 in python-threads, …`."""
+        """How many lines each program of a claim adds, in ascending order: `17 in python-threads, …`."""
         sizes = re.findall(r"([\w@-]+) (\d+)", self.findings[claim].sentence.partition(";")[0])
         *first, last = [
             f"{size} lines in `{name}`" for name, size in sorted(sizes, key=lambda each: int(each[1]))
@@ -242,13 +243,13 @@ class Post:
 
     @staticmethod
     def explains(effect: Interval, gap: Interval) -> bool:
-        """Whether half of a gap or more, by logarithms, goes away with a condition. `gap`, `effect`: the
-        ratio without it, and that over the ratio with it."""
+        """Whether a condition removes at least half of a gap, on a logarithmic scale. `gap`: the ratio
+        without the condition; `effect`: that ratio divided by the ratio with it."""
         return is_more(effect) and is_more(gap) and effect.estimate**2 >= gap.estimate
 
 
 def versions(runs: Iterable[RunAnalysis]) -> str:
-    """The runtimes of the programs of runs; programs without a runtime are left out."""
+    """The runtimes of the programs in runs; it skips programs without a runtime."""
     contenders = (each for run in runs for each in run.contenders.values())
     names = {each.described for each in contenders if each.platform and each.version and each.kind != "floor"}
     *first, last = sorted(names)
@@ -290,7 +291,7 @@ def times(ratio: Interval) -> str:
 
 
 def number(value: int) -> str:
-    """`seven`; from eleven on in digits."""
+    """`seven`; in digits from eleven on."""
     return _NUMBERS[value] if value < len(_NUMBERS) else f"{value:,}"
 
 
@@ -300,7 +301,7 @@ def amount(value: Interval | float, unit: str) -> str:
 
 
 def beyond(value: Interval, least: float, unit: str) -> str:
-    """How far a median and its interval lie beyond a bound."""
+    """The distance of a median and its interval from a lower bound."""
     assert value.low is not None
     assert value.high is not None
     ends = (units.quantity(each - least, unit) for each in (value.low, value.high))
@@ -308,7 +309,7 @@ def beyond(value: Interval, least: float, unit: str) -> str:
 
 
 def share(ratio: Interval) -> str:
-    """By how much a ratio below 1 is below it: `22 % (20–27)`."""
+    """The percentage by which a ratio is below 1: `22 % (20–27)`."""
     assert ratio.low is not None
     assert ratio.high is not None
     low, high = (f"{100 * (1 - end):.0f}" for end in (ratio.high, ratio.low))
@@ -322,23 +323,23 @@ def counted(value: int, verb: str) -> str:
 
 
 def requires(holds: bool) -> str:
-    """Stands in the sentence that needs it; a mark where it does not hold."""
+    """Empty if the condition of a sentence holds; otherwise a mark that stops the build."""
     return "" if holds else _BROKEN
 
 
 def above(ratio: Interval) -> str:
-    """A ratio in words, in a sentence that needs it above 1."""
+    """A ratio in words, for a sentence that is true only if the ratio is above 1."""
     return requires(is_more(ratio)) + times(ratio)
 
 
 def below(ratio: Interval) -> str:
-    """The same of a ratio below 1, in a sentence that has the two the other way round."""
+    """The inverse of a ratio in words, for a sentence that is true only if the ratio is below 1."""
     return requires(is_less(ratio)) + times(ratio.inverse)
 
 
 def render(template: str, posts: Mapping[str, Post], **values: Any) -> str:
-    """A page of Markdown: its paragraphs, each as one line. Raises SystemExit with the sentences whose
-    condition does not hold."""
+    """A page of Markdown, each paragraph on one line. Raises SystemExit with the sentences whose conditions
+    do not hold."""
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.globals.update(at=at, requires=requires)
     environment.filters.update(
@@ -370,7 +371,8 @@ def render(template: str, posts: Mapping[str, Post], **values: Any) -> str:
 
 
 def document(posts: Mapping[str, Post], made: str, pictures: Mapping[str, str]) -> str:
-    """The page. `made`: how it is made, a sentence; `pictures`: the title of each post's picture."""
+    """The page. `made`: a sentence that says how the page is made; `pictures`: the title of each post's
+    picture."""
     runs = next(iter(posts.values())).runs
     days = sorted({run.run.started_at[:10] for run in runs})
     return render(

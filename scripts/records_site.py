@@ -41,16 +41,16 @@ from ringside.workloads.base import Factor, Workload
 
 _TEMPLATES = Path(__file__).parent / "site"
 _STYLE = Path(ringside.render.site.__file__).parent / "templates" / "site.css"
-# Files that tools write: their hashes are in the record, and nobody reads them.
+# Tools write these files and nobody reads them. Their hashes are in the record.
 _WRITTEN_BY_TOOLS = (".lock", ".sum", "package-lock.json", "requirements.txt")
 _MOST_NAMED = 3
-# Points of an experiment whose pictures are open.
+# An experiment's pictures are open for up to this many points.
 _OPEN_POINTS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """The runs of one record, in the order of their suite. `name`: of what was run."""
+    """The runs of one record, in the order of their suite. `name`: of the suite or experiment."""
 
     name: str
     pages: tuple[RunAnalysis, ...]
@@ -71,23 +71,23 @@ class Record:
 
     @property
     def href(self) -> str:
-        """Its page, from the site's folder."""
+        """The address of the record's page, from the site's folder."""
         return f"{file_name(self.name)}.html"
 
     def place(self, analysis: RunAnalysis) -> str:
-        """The page of one of its runs, from the site's folder."""
+        """The address of the page of one of its runs, from the site's folder."""
         return f"{file_name(self.name)}/{file_name(analysis.experiment.name)}.html"
 
 
 class Site:
-    """Its pages, from at least one record."""
+    """The pages of the site, made from at least one record."""
 
     def __init__(
         self, records: Iterable[Record], contracts: Mapping[str, str], programs: Iterable[Contender]
     ) -> None:
-        """`contracts`: the contract of each workload as Markdown. `programs`: the catalogue's contenders,
-        which have what plans of older records leave out."""
-        # Single experiments come behind suites.
+        """`contracts`: the contract of each workload as Markdown. `programs`: the catalogue's contenders;
+        they have keys that the plans of older records lack."""
+        # Suites come first, then single experiments.
         order = sorted(records, key=lambda each: (len(each.pages) > 1, each.began, each.name), reverse=True)
         self.records = order
         self.contracts = contracts
@@ -123,14 +123,14 @@ class Site:
         return files
 
     def _page(self, template: str, root: str, title: str, **values: Any) -> bytes:
-        """A page. `root`: the way from its folder to the site's."""
+        """A page. `root`: the relative path from its folder to the site's folder."""
         names = (name for _, each in self.parts for name in each.names)
         text = self.environment.get_template(f"{template}.html.j2").render(
             root=root,
             title=title,
             records=[(record, f"{root}{record.href}") for record in self.records],
             contenders={name: f"{root}contenders/{file_name(_folder(name))}.html" for name in names},
-            # Of each the run of the newest suite, or of the newest record where no suite has it.
+            # For each experiment the run of the newest suite; if no suite has it, that of the newest record.
             experiments={
                 name: f"{root}{runs[0][0].place(runs[0][1])}" for name, runs in self.by_experiment.items()
             },
@@ -190,7 +190,7 @@ class Site:
         )
 
     def _record(self, record: Record) -> bytes:
-        # As the catalogue has them: a record keeps the claims, and the suite's note, of its day.
+        # The claims and the suite's note come from the catalogue. A record only has those of its own date.
         names = dict.fromkeys(each.source.name for each in record.suite.claims)
         sources = [context.catalogue().published(name) for name in names]
         suite = context.catalogue().suite(record.name)
@@ -266,7 +266,7 @@ class Site:
             unavailable=_once(each.unavailable for _, each in planned),
             readme=readme,
             sources={path: units.count(len(text.splitlines()), "line") for path, text in sources.items()},
-            # Packed, or they would be the most of the site.
+            # Compressed, because they would otherwise be the largest part of the site.
             texts=templates.packed(json.dumps(texts)),
         )
 
@@ -296,8 +296,8 @@ class Site:
         return self._page("history", "../", f"{title}: history", history=of, links=links)
 
     def _how_to_read(self) -> bytes:
-        """The page that explains a picture and a table: an experiment with few contenders and columns whose
-        first place is shown, as the example."""
+        """The page that explains a picture and a table. Its example is an experiment with few contenders and
+        columns, and with a first place."""
 
         def fitness(part: tuple[Record, RunAnalysis]) -> tuple[bool, bool, int]:
             table = _answer_table(part[1])
@@ -315,14 +315,14 @@ class Site:
 
 
 def over_time(analysis: RunAnalysis) -> list[tuple[str, str, bytes]]:
-    """One trial of each program over time, in runs of a source that has such a plot: the program, and a PNG
-    with its file's name."""
+    """For runs of a source that has a plot over time: one trial of each program, as the program's name and a
+    PNG with its file name."""
     if analysis.plan.published is None or len(analysis.points) > 1:
         return []
     chart = next(timeline_charts(analysis), None)
     pictures = []
     for panel in chart.panels if chart else ():
-        # A variant differs in a setting, and the site is kept small.
+        # Variants differ only in a setting; without them the site stays small.
         if "@" not in panel.title and panel.title != analysis.floor:
             spec = standing_alone(panel, f"{panel.title}: CPU and memory over time")
             svg = vl_convert.vegalite_to_svg(spec)
@@ -332,14 +332,14 @@ def over_time(analysis: RunAnalysis) -> list[tuple[str, str, bytes]]:
 
 
 def _answer_table(analysis: RunAnalysis) -> TableData:
-    """The one of the tables that the answer in words comes from."""
+    """The table on which the answer in words is based."""
     if len(analysis.points) > POINT_TABLES:
         return metric_table(analysis, analysis.headline)
     return point_table(analysis, analysis.overview_point)
 
 
 def _folder(contender: str) -> str:
-    """`tornado` of `tornado@pypy`: both are one program."""
+    """`tornado` for `tornado@pypy`: both are one program."""
     return contender.split("@")[0]
 
 
@@ -348,12 +348,13 @@ def _family(name: str) -> str:
 
 
 def _once(texts: Iterable[str]) -> list[str]:
-    """The texts that are not empty, each once."""
+    """The texts that are not empty, without duplicates."""
     return list(dict.fromkeys(filter(None, texts)))
 
 
 def _summary(record: Record, analysis: RunAnalysis) -> dict[str, Any]:
-    """What several pages show of a run: its answer, and its picture at the point that stands for it."""
+    """The parts of a run that several pages show: its answer, and its picture at the point that stands for
+    it."""
     point = analysis.overview_point
     return {
         "title": analysis.experiment.title,
@@ -372,14 +373,14 @@ def _summary(record: Record, analysis: RunAnalysis) -> dict[str, Any]:
 
 
 def _about(workload: Workload) -> str:
-    """What a workload models, when it resembles one's work and what it does not show, as Markdown."""
+    """Markdown that says what a workload models, what real work it resembles, and what it does not show."""
     path = Path(inspect.getfile(type(workload))).with_name("about.md")
     return path.read_text(encoding="utf-8") if path.exists() else ""
 
 
 def _standing(mine: Sequence[tuple[Record, RunAnalysis, str]]) -> list[tuple[str, list[dict[str, Any]]]]:
-    """Where a contender is first, and where it is nearest to the best of its class and farthest from it. Of
-    several runs of an experiment the newest."""
+    """The experiments in which a contender is first, and those in which it is nearest to the best of its
+    class and farthest from it. If an experiment has several runs, the newest counts."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for record, each, name in mine:
         columns = record.suite.overview.columns
@@ -436,7 +437,7 @@ def _figures(mine: Sequence[tuple[Record, RunAnalysis, str]]) -> TableData:
 
 
 def _sources(plans: Sequence[tuple[RunAnalysis, PlannedContender]]) -> tuple[Markup | None, dict[str, str]]:
-    """The README and the sources of the newest run, by path, and those that only other runs have."""
+    """The README and the sources of the newest run by path, and the sources that only other runs have."""
     newest: dict[str, str] = {}
     for each, planned in plans:
         for path, digest in planned.files.items():

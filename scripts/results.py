@@ -38,28 +38,28 @@ from scripts import blocks, post_pictures, posts  # noqa: E402
 from scripts.records_site import Record, Site  # noqa: E402
 
 RECORDS = ROOT / "records"
-# Of the same experiments on older runtimes, for what turns on a version.
+# Records of the same experiments on older runtimes: they show what depends on a version.
 OLDER = RECORDS / "older"
 SUITE = "posts"
 TODAY = "today"
 SLEEPERS = "sleepers-million"
-# A part of the suite on another host, with further programs.
+# A record of a part of the suite on another host, with further programs.
 ELSEWHERE = "posts-fib"
 DOCS = ROOT / "docs"
 SITE = DOCS / "site"
-# By the name of a suite: its overview as a picture.
+# The picture of a suite's overview, by the suite's name.
 PICTURES = {TODAY: "today.png"}
 MADE = "Made by `scripts/results.py` from [the records](../records/README.md); do not edit it by hand."
 
 
 @cache
 def read_records(folder: Path = RECORDS) -> dict[str, Record]:
-    """All records of a folder, by what was run."""
+    """All records of a folder, by the name of their suite or experiment."""
     catalogue, questions, records = context.catalogue(), context.questions(), {}
     for path in sorted(folder.glob(f"*{record.SUFFIX}")):
         name = path.name.removesuffix(record.SUFFIX)
         store, suite = record.read(path), catalogue.suite(name)
-        # An experiment at the size of its post can stand in for a part of the suite, or beside it.
+        # An experiment at the size of its post can replace a part of the suite, or be added to it.
         order = (*suite.experiments, *suite.full) if suite else (name,)
         runs = sorted(store.runs(), key=lambda run: order.index(run.experiment))
         records[name] = Record.of(name, [analysis_of(store, run) for run in runs], questions)
@@ -67,8 +67,8 @@ def read_records(folder: Path = RECORDS) -> dict[str, Record]:
 
 
 def contracts() -> dict[str, str]:
-    """The contract of each workload, by its name: the sections of docs/PROTOCOL.md that bear them, each after
-    the terms that it uses."""
+    """The contract of each workload by name: its sections of docs/PROTOCOL.md, each after the terms that it
+    uses."""
     page = re.sub(r"<a id=.*?></a>", "", (DOCS / "PROTOCOL.md").read_text("utf-8"))
     sections = re.split(r"^(#{2,3}) (.+)$", page, flags=re.MULTILINE)
     of_title = dict(zip(sections[2::3], sections[3::3], strict=True))
@@ -81,7 +81,8 @@ def contracts() -> dict[str, str]:
 
 
 def claims(analyses: Sequence[RunAnalysis], sources: Sequence[Published]) -> str:
-    """docs/CLAIMS.md: for each source with runs how many of its claims hold, and where each one stands."""
+    """docs/CLAIMS.md: for each source with runs, the number of its claims by answer, and a link to each
+    claim."""
     examined = judge_claims(sources, analyses)
     of_posts = [each for each in examined if each.source.name in posts.POSTS]
     others = [each for each in examined if each not in of_posts]
@@ -114,9 +115,9 @@ def claims(analyses: Sequence[RunAnalysis], sources: Sequence[Published]) -> str
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """One contender at one point over another one, or over itself elsewhere: `CONTENDER at LABEL`, or
-    `CONTENDER` where there is one point. The whole interval has to lie between `least` and `most`, or the
-    sentence about it does not hold any more."""
+    """The ratio of one contender at a point to another contender, or to itself at another point: `CONTENDER
+    at LABEL`, or `CONTENDER` if there is only one point. Unless the whole interval lies between `least` and
+    `most`, the sentence that uses the ratio no longer holds."""
 
     one: str
     other: str
@@ -126,7 +127,8 @@ class Ratio:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A sentence of docs/RUNTIMES.md. `{NAME}` in it is the ratio of this name, from pairs in blocks."""
+    """A sentence of docs/RUNTIMES.md. `{NAME}` in it stands for the ratio with this name, from pairs in
+    blocks."""
 
     record: str
     experiment: str
@@ -144,7 +146,7 @@ class Finding:
 
 
 def ratio_in(analysis: RunAnalysis, metric: str, of: Ratio) -> Interval:
-    """Raises SystemExit where the record does not show what the sentence says."""
+    """Raises SystemExit if the record does not show what the sentence says."""
     points = {point.label(analysis.varying): point for point in analysis.points}
     one, other = (
         (contender, points[label] if label else analysis.points[0])
@@ -161,7 +163,7 @@ def ratio_in(analysis: RunAnalysis, metric: str, of: Ratio) -> Interval:
 
 
 def shown(ratio: Interval) -> str:
-    # Ends that are written as the estimate say nothing more.
+    # If both ends look the same as the estimate, they are left out.
     return re.sub(r"^(\S+) \(\1–\1\)$", r"\1", units.ratio(ratio))
 
 
@@ -247,8 +249,8 @@ FINDINGS = (
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A ratio that several experiments of the records give, and why they differ: a row of docs/RUNTIMES.md.
-    Each figure is a record, an experiment, a metric and the ratio."""
+    """A row of docs/RUNTIMES.md: a ratio that several experiments of the records give, and the reason why
+    they differ. Each figure is a record, an experiment, a metric and the ratio."""
 
     what: str
     figures: Sequence[tuple[str, str, str, Ratio]]
@@ -307,8 +309,8 @@ PAIRS = (
 
 
 def unexplained(quoted: Iterable[posts.Quoted]) -> list[str]:
-    """A line for each ratio of a finding that docs/POSTS.md quotes from another experiment, unless `PAIRS`
-    says why the two differ."""
+    """A line for each ratio in a finding that docs/POSTS.md also quotes, but from another experiment, unless
+    `PAIRS` says why the two differ."""
     explained = {
         (experiment, metric, sides(of.one, of.other))
         for pair in PAIRS
@@ -331,11 +333,11 @@ def unexplained(quoted: Iterable[posts.Quoted]) -> list[str]:
 
 
 def sides(one: str, other: str) -> tuple[str, ...]:
-    """The two contenders of a ratio, whichever is above."""
+    """The two contenders of a ratio, in either order."""
     return tuple(sorted(side.partition(" at ")[0] for side in (one, other)))
 
 
-# The rows of README's table: contenders of `questions-waiting`, as a reader knows them.
+# The rows of README's table: contenders of `questions-waiting`, with names for readers.
 WAITING = {
     "rust-tokio": "Rust (Tokio tasks)",
     "go": "Go (goroutines)",
@@ -365,7 +367,7 @@ def waiting(records: Mapping[str, Record]) -> str:
 
 
 def findings(records: Mapping[str, Record]) -> str:
-    """The findings about models of docs/RUNTIMES.md, and ratios that other experiments give too."""
+    """The findings of docs/RUNTIMES.md about models, and the ratios that other experiments give too."""
     runs = {(name, run.experiment.name): run for name, record in records.items() for run in record.suite.runs}
     sentences = [each.sentence(runs[each.record, each.experiment]) for each in FINDINGS]
     rows = ["| the same ratio elsewhere | figures | why they differ |", "|---|---|---|"]
@@ -386,8 +388,8 @@ def published() -> list[Published]:
 
 
 def strangers(records: Mapping[str, Record], sources: Sequence[Published]) -> list[str]:
-    """A line for each run of the records that was planned with other figures of a source than the catalogue
-    has: its tables and the prose would differ."""
+    """A line for each run that was planned with other figures of a source than the catalogue has now. Its
+    tables would differ from the prose."""
     figures = {source.name: source.figures for source in sources}
     return [
         f"records/{name}{record.SUFFIX}: {run.run.id} ({run.experiment.name}) was planned with other figures "
@@ -399,7 +401,7 @@ def strangers(records: Mapping[str, Record], sources: Sequence[Published]) -> li
 
 
 def documents(records: Mapping[str, Record], own_posts: Mapping[str, posts.Post]) -> dict[Path, bytes]:
-    """What each document should say, by the record's names."""
+    """The content of each document by path. `records`: by name."""
     catalogue, sources = context.catalogue(), published()
     made = {ROOT / "README.md": waiting(records), DOCS / "RUNTIMES.md": findings(records)}
     own = {

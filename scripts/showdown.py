@@ -1,5 +1,5 @@
-"""Runs the showdown for `make showdown`, or goes on with the latest one where that was interrupted within the
-last day."""
+"""Runs the showdown for `make showdown`, or continues the latest one if it was interrupted within the last
+day."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ NAME, RECENT = "showdown", timedelta(days=1)
 
 
 def unfinished() -> str | None:
-    """The id of a suite to go on with."""
+    """The id of a suite to continue."""
     try:
         store = context.open_store(None, create=False)
         task = resumed_task(NAME, store, context.catalogue())
-    except RingsideError:  # There is none.
+    except RingsideError:  # No suite can be continued.
         return None
     began = datetime.fromisoformat(task.runs[0].started_at)
     return None if task.is_empty or datetime.now(UTC) - began > RECENT else task.suite_id

@@ -1,22 +1,21 @@
-"""Fills the pages that show the tree and the records: source, figures, and what a command prints.
+"""Fills the pages that show the tree and the records: source, figures, and the output of commands.
 
     .venv/bin/python scripts/tour.py              write them
     .venv/bin/python scripts/tour.py --examples   measure the examples anew, too
     .venv/bin/python scripts/tour.py --check      exit status 1 if one differs from the tree or a record
 
-What stands between a place and `<!-- end -->` is replaced. The places are
+It replaces the text between a place and `<!-- end -->`. The places are
 
     <!-- source: PATH: TEXT -->      lines of a file, from the first that contains TEXT to the next blank one;
-                                     after ` without ` words, as `if trace, log`: lines with one of them are
-                                     left out, with the block that begins there
+                                     ` without ` and words may follow, as `if trace, log`: lines with one of
+                                     them are left out, with the block that begins there
     <!-- figures: EXPERIMENT METRIC: CONTENDER, … at HEAD: LEVELS; HEAD: LEVELS -->
-    <!-- output: COMMAND: TEXT -->   what `ringside COMMAND` prints at 120 columns, from a line as above;
+    <!-- output: COMMAND: TEXT -->   the output of `ringside COMMAND` at 120 columns, from a line as above;
                                      further parts after ` | `
-    <!-- example: COMMAND: TEXT -->  the same at 100 columns, but of a measurement: kept until --examples. A
+    <!-- example: COMMAND: TEXT -->  the same at 100 columns for a measurement; kept until --examples. A
                                      server answers on port 8077 meanwhile
 
-TEXT may be `TEXT ... END`: up to the first line that contains END, or is END where it begins with `^`.
-"""
+TEXT may be `TEXT ... END`: up to the first line that contains END, or for `^END` up to the line END."""
 
 from __future__ import annotations
 
@@ -52,7 +51,8 @@ def matches(wanted: str, line: str) -> bool:
 
 
 def excerpt(lines: Sequence[str], wanted: str, where: str) -> str:
-    """The lines of a place, from `TEXT` or `TEXT ... END`. Raises SystemExit where they are not there."""
+    """The lines of a place, from `TEXT` or `TEXT ... END`. Raises SystemExit if the lines do not contain
+    it."""
     first, _, last = wanted.partition(" ... ")
     begin = next((number for number, line in enumerate(lines) if first in line), None)
     if begin is None:
@@ -67,7 +67,8 @@ def excerpt(lines: Sequence[str], wanted: str, where: str) -> str:
 
 
 def without(lines: Sequence[str], words: Sequence[str]) -> Iterator[str]:
-    """The lines, but none that contains one of the words, and not the block that such a line begins."""
+    """The lines without those that contain one of the words, and without the block that such a line
+    begins."""
     depth = sys.maxsize
     for line in lines:
         indent = len(line) - len(line.lstrip())
@@ -107,7 +108,8 @@ def output(place: str, columns: int = COLUMNS) -> str:
 
 
 def example(place: str) -> str:
-    """What `output` makes, with a server of an empty folder on PORT and a store and lock of its own."""
+    """The text that `output` makes. The command sees a server of an empty folder on PORT and has its own
+    store and lock."""
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "empty").mkdir()
         os.environ |= {"RINGSIDE_STORE": f"{folder}/store.sqlite", "RINGSIDE_LOCK": f"{folder}/lock"}
@@ -122,7 +124,7 @@ def example(place: str) -> str:
 
 
 def figures(place: str, analyses: Mapping[str, RunAnalysis]) -> str:
-    """A table of medians with 95 % intervals. Raises SystemExit where the record has none."""
+    """A table of medians with 95 % intervals. Raises SystemExit if the record lacks one."""
     match = re.fullmatch(r"(\S+) (\S+): (.*?) at (.*)", place)
     if not match:
         raise SystemExit(f"docs: what is `{place}`?")
@@ -143,7 +145,7 @@ def figures(place: str, analyses: Mapping[str, RunAnalysis]) -> str:
 
 
 def filled(text: str, analyses: Mapping[str, RunAnalysis], with_examples: bool = False) -> str:
-    """The text with what each place should have."""
+    """The text with the current content of each place."""
 
     def fill(match: re.Match[str]) -> str:
         if match[2] == "example" and not with_examples:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Imports all that ringside does, so that its bytecode is there when it is first called. `yes`: the same
-for the tests."""
+"""Imports all modules that ringside uses, so that their bytecode exists before its first call. `yes`: also
+the modules of the tests."""
 
 import importlib
 import pkgutil
@@ -17,5 +17,5 @@ for name in names:
     try:
         importlib.import_module(name)
     except ImportError as error:
-        # What needs it will say so, and what to do.
+        # The command that needs this module reports the error and says what to do.
         print(f"warm_up: {name}: {error}", file=sys.stderr)

@@ -27,7 +27,7 @@ def lines(paths: Iterator[Path]) -> int:
 
 
 def weights() -> dict[str, int]:
-    """The lines of Python of each package, and of all of them, by the row of the table."""
+    """The lines of Python in each package and in all of them, by the name of the table's row."""
     own = {
         f"`{folder.name}`": size
         for folder in sorted(SOURCE.iterdir())
@@ -49,7 +49,7 @@ def budgets(page: str) -> dict[str, int]:
 
 
 def faults(budgets: Mapping[str, int], weights: Mapping[str, int]) -> Iterator[str]:
-    """What is wrong with these budgets, for packages of these weights."""
+    """Complaints about these budgets, for packages with these weights."""
     for name, weight in weights.items():
         if weight > budgets.get(name, 0):
             yield f"{name} has {weight:,} lines, its budget is {budgets.get(name, 0):,}"

@@ -2,7 +2,7 @@ import sys
 import time
 from pathlib import Path
 
-# This file is called multitask, too: the library's folder comes first.
+# This file is named multitask like the library, so the library's folder must come first.
 sys.path.insert(0, str(Path(__file__).parents[2] / "contenders" / "multitask"))
 from multitask import Queue, TaskManager, sleep
 

@@ -8,7 +8,7 @@ import time
 
 
 def chain(inbox, first, last, messages, tasks):
-    """Starts units first … last; the queue of the last one."""
+    """Starts units first … last. Returns the last unit's queue."""
     for number in range(first, last + 1):
         outbox = asyncio.Queue()
         tasks.append(asyncio.create_task(relay(number, inbox, outbox, messages)))
@@ -41,7 +41,7 @@ async def here(host, port, nodes, messages, is_token):
 
 
 async def opened(host, port):
-    """The other side may be starting still."""
+    """The other side may not be ready yet."""
     for _ in range(50):
         try:
             return await asyncio.open_connection(host, port)

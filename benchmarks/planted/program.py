@@ -20,7 +20,7 @@ def total(limit: int) -> None:
 
 
 def executions() -> int:
-    """How many there were in this folder, with this one."""
+    """The number of executions in this folder, including this one."""
     log = Path(sys.argv[2], "executions")
     with log.open("ab") as file:
         file.write(b".")
@@ -49,14 +49,14 @@ def cleans() -> None:
 
 
 def works_on() -> None:
-    """For a second of CPU time, after the program has ended."""
+    """Continues for a second of CPU time after the program has ended."""
     if os.fork() == 0:
         spin(1)
         os._exit(0)
 
 
 def neighbours(is_busy: Callable[[float], bool]) -> None:
-    """Two for each CPU."""
+    """Starts two neighbours for each CPU."""
     beside(lambda passed: spin(0.02) if is_busy(passed) else time.sleep(0.02), 2 * (os.cpu_count() or 1))
 
 
@@ -66,7 +66,7 @@ def prints() -> None:
 
 
 def beside(work: Callable[[float], None], number: int) -> None:
-    """`number` processes work until stdin ends; `work` gets the seconds since the begin."""
+    """`number` processes work until stdin ends. `work` gets the seconds since the start."""
     begin, parent = time.monotonic(), os.getpid()
     for _ in range(number):
         if os.fork() == 0:

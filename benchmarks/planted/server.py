@@ -17,7 +17,7 @@ def reply(status: str = OK, body: str = "hello") -> bytes:
 
 def stalls(number: int) -> bytes:
     if number % 3000 == 2999:
-        # The whole server stands still.
+        # The whole server stops for a moment.
         time.sleep(0.5)
     return reply()
 
@@ -27,7 +27,7 @@ def slow(number: int) -> bytes:
     return reply()
 
 
-# By the number of a request, from 0, what it gets; nothing where it gets no answer.
+# The answer by the request's number, from 0; nothing for a request that gets no answer.
 ANSWERS: dict[str, Callable[[int], bytes]] = {
     "good": lambda number: reply(),
     "slow": slow,
@@ -53,7 +53,7 @@ class Server(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self.data += data
         if self.how == "early" and not self.body:
-            # The rest of the body is dropped as it comes.
+            # The server discards the rest of the body as it arrives.
             head, found, rest = self.data.partition(b"\r\n\r\n")
             if found:
                 length = re.search(rb"content-length: *(\d+)", head.lower())
