@@ -1,4 +1,4 @@
-"""What can go wrong, as types. Each error says what to do, and ends the command with status 2."""
+"""The types of errors. Each error says what to do, and ends the command with status 2."""
 
 
 class RingsideError(Exception):

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 STDERR_LINES = 5
 # The last lines of a failed build's log.
 LOG_LINES = 15
-# What a spreadsheet takes for a formula; a negative number is not one.
+# Spreadsheets would take such a text for a formula; a negative number is none.
 _FORMULA = re.compile(r"[=+@\t\r]|-(?![0-9]+(?:\.[0-9]+)?\Z)")
 
 
@@ -31,7 +31,7 @@ def last_lines(text: str, most: int = STDERR_LINES) -> list[str]:
 
 
 def nearest(name: str, names: Iterable[str], likeness: float = 0.6) -> str | None:
-    """The one of the names that `name` probably misspells."""
+    """The name that `name` probably misspells."""
     return next(iter(difflib.get_close_matches(name, list(names), 1, likeness)), None)
 
 

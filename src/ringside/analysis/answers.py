@@ -36,7 +36,7 @@ class FirstPlace(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Influence:
-    """What else may have decided an order. `codes`: warnings that explain it; `text`: its own words."""
+    """Another possible cause of an order. `codes`: warnings that explain it; `text`: its own explanation."""
 
     codes: tuple[str, ...]
     contenders: tuple[str, ...] = ()
@@ -110,7 +110,7 @@ class _PointEvidence:
     def standing(self) -> Standing:
         run, ranking = self.run, self.run.rankings[self.run.headline.name, self.point]
         present = [name for name in ranking.order if self._figure(name, self.point)]
-        # Where the baseline is the floor, the next class is ranked; the floor where no other has a figure.
+        # If the baseline is the floor, the next class is ranked; the floor only if no other has a figure.
         ranked = [name for name in present if name != run.floor] or present
         if not ranked:
             return Standing(self.point, FirstPlace.NOTHING)

@@ -86,7 +86,7 @@ def diagnose(
 ) -> tuple[Diagnostic, ...]:
     """All weak points of a run, those about verdicts first. `is_held`: a process still works on the run."""
     measured = [trial for trial in run.trials if trial.block > 0 and (trial.report or trial.loads)]
-    # Where no cell could be measured, more blocks would not help.
+    # If no cell could be measured, more blocks would not help.
     is_hopeless = bool(run.trials) and all(trial.outcome is Outcome.UNAVAILABLE for trial in run.trials)
     is_cut_off = run.run.ended_at is None and run.measurement.resumable and not is_held
     # Without a contract, the user named the engines and chose the CPUs.
@@ -145,7 +145,7 @@ def noisy_neighbour(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
     busy, stolen = sum(cpu.busy_ns for cpu in cpus), sum(cpu.stolen_ns for cpu in cpus)
     total = busy + stolen + sum(cpu.idle_ns for cpu in cpus)
     own = sum(each.cpu_ns + each.probe_shared_cpu_ns + each.driver_cpu_ns for each in watched)
-    # Of short commands most have none.
+    # Most short commands have no figure of pressure.
     waited = [(each.wall_ns or 0, each.pressure) for each in reports if each.pressure]
     pressures = [(wall_ns, pressure) for wall_ns, pressure in waited if pressure.io_ns is not None]
     wall = sum(wall_ns for wall_ns, _ in pressures)

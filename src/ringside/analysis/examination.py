@@ -1,4 +1,4 @@
-"""Which pairs are compared, what a run has decided, block by block, and how contenders rank. A run in
+"""Decides which pairs are compared, what a run has decided, block by block, and how contenders rank. A run in
 progress and its later analysis examine the same blocks at the same looks, so they decide the same."""
 
 import dataclasses

@@ -28,8 +28,8 @@ _MIN_SPEED_CHANGE = 0.02
 
 @dataclass(frozen=True, slots=True)
 class HistoryRun:
-    """What the history has of a run. `figures`: the headline's medians; `versions`, `contents`: what
-    contenders ran on, and their hashes; `references_ns`: medians of reference computations."""
+    """A run as the history sees it. `figures`: the headline's medians; `versions`, `contents`: the
+    contenders' runtimes and hashes; `references_ns`: medians of reference computations."""
 
     id: str
     started_at: str
@@ -43,8 +43,8 @@ class HistoryRun:
 
 @dataclass(frozen=True, slots=True)
 class ChangeCause:
-    """What changed beside a level: `kind` is version, sources, machine (a fact) or speed (of a reference
-    computation); `name`: whose; `before`, `after`: texts or ratios, None without."""
+    """A change near a change of level: `kind` is version, sources, machine (a fact) or speed (of a reference
+    computation); `name`: whose; `before`, `after`: texts or ratios, None if missing."""
 
     kind: str
     name: str
@@ -99,7 +99,7 @@ class History:
         return tuple(sorted(changes, key=lambda each: each[0].indices[each[1].index], reverse=True))
 
     def since_before(self, index: int) -> list[ChangeCause] | None:
-        """What differs from the run before, for contenders in both; None for the first run."""
+        """Differences from the previous run, for contenders in both; None for the first run."""
         if index == 0:
             return None
         before, run = self.runs[index - 1 : index + 1]
@@ -133,7 +133,7 @@ def of_analysis(analysis: RunAnalysis) -> HistoryRun:
 
 
 def differences(before: HistoryRun, after: HistoryRun, contenders: Iterable[str]) -> list[ChangeCause]:
-    """What differs between two runs: versions and sources of these contenders, facts of the machine."""
+    """Differences between two runs: versions and sources of these contenders, facts of the machine."""
     causes = []
     for name in contenders:
         versions = before.versions.get(name), after.versions.get(name)

@@ -71,13 +71,13 @@ class RunAnalysis(RunFigures):
 
     @cached_property
     def timelines(self) -> Mapping[Cell, Timeline]:
-        """Those of the trials with the median headline; their samples are read from the store."""
+        """The timelines of the trials with the median headline; their samples are read from the store."""
         lines = {cell: self.measurement.timeline_of(trial) for cell, trial in self.median_trials.items()}
         return {cell: line for cell, line in lines.items() if line}
 
     @cached_property
     def spans(self) -> Mapping[Cell, tuple[Span, ...]]:
-        """Those of the trials with the median headline."""
+        """The spans of the trials with the median headline."""
         return {cell: trial.spans for cell, trial in self.median_trials.items() if trial.spans}
 
     @cached_property
@@ -96,7 +96,7 @@ class RunAnalysis(RunFigures):
 
     @property
     def own_diagnostics(self) -> tuple[Diagnostic, ...]:
-        """Those that do not concern the machine, which are the same in every run of a suite."""
+        """The diagnostics without those of the machine, which are the same in every run of a suite."""
         return tuple(each for each in self.diagnostics if each.code not in MACHINE_CODES)
 
     @property

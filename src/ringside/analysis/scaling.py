@@ -214,7 +214,7 @@ def _outlook(
 
 
 def analyse_breakdown(run: RunFigures) -> dict[Cell, str | None]:
-    """Where the time of each cell went, in the workload's words; with several, on the most cores."""
+    """How each cell spent its time, in the workload's words; with several numbers of cores, on the most."""
     points = run.points
     for law in run.laws("cores"):
         most = max(int(point[law.over]) for point in points)

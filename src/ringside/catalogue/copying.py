@@ -18,7 +18,7 @@ ALIASES = {
     **{"js": "javascript", "node": "javascript", "c++": "cpp"},
     **{"golang": "go", "py": "python", "rb": "ruby"},
 }
-# What follows a source's stem where another names it, by suffix.
+# The text that follows a source's stem where another file names it, by suffix.
 _SOURCES = dict.fromkeys((".js", ".ts", ".c", ".h", ".cpp", ".hpp", ".php", ".zig"), r"\.\w") | dict.fromkeys(
     (".py", ".java", ".erl", ".ex", ".rb", ".cr", ".clj", ".go", ".rs", ".hs", ".ml", ".scala"), r"\b"
 )

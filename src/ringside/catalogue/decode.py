@@ -24,7 +24,7 @@ Key = str | int
 _NEAR = 0.65
 # An error lists up to this many known names; if there are more, it only says the way out.
 _MOST_NAMED = 40
-# What msgspec calls the types that a value may have.
+# msgspec's names of the types that a value may have.
 _WORDS = {
     "int": "a whole number",
     "float": "a number",

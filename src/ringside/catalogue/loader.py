@@ -16,7 +16,7 @@ from ringside.workloads import WORKLOADS
 
 
 def own_folder() -> Path:
-    """Where ringside's own catalogue is: in the wheel, or in the checkout that this module belongs to."""
+    """The folder of ringside's own catalogue: in the wheel, or in the checkout that contains this module."""
     bundled = Path(__file__).resolve().parents[1] / "bundled"
     return bundled if bundled.is_dir() else Path(__file__).resolve().parents[3]
 
@@ -38,7 +38,7 @@ class Catalogue:
         self.folders = list(folders) if folders is not None else roots()
         self._manifests = {file.parent.name: file for file in self._glob("contenders", "*/contender.toml")}
         self._added = added_contenders(outside)
-        # Those that have been read, by folder.
+        # The contenders that have been read, by folder.
         self._contenders = dict(self._added)
         for name, (first, *_) in self._added.items():
             own = self._manifests.get(name)

@@ -1,4 +1,4 @@
-"""What commands share: the store, the catalogue, analyses, and consoles."""
+"""Shared by the commands: the store, the catalogue, analyses, and consoles."""
 
 import os
 import shutil
@@ -28,7 +28,7 @@ from ringside.text import one_line
 
 FOLDER = Path(".ringside")
 _STORE = "ringside.sqlite"
-# Where output is no terminal, tables get room instead of rich's 80 columns.
+# If the output is no terminal, tables get this width instead of rich's 80 columns.
 _PIPE_WIDTH = 160
 # Tables of fewer columns would hold nothing.
 _MIN_WIDTH = 20
@@ -150,7 +150,7 @@ def toolchain(on_build: Callable[[Contender], None] | None = None) -> Toolchain:
 
 
 def inputs(on_make: Callable[[str, int], None] | None = None) -> Inputs:
-    """Where RINGSIDE_INPUTS says, else in this folder."""
+    """The inputs in the folder of RINGSIDE_INPUTS, else in this folder."""
     return Inputs(Path(os.environ.get("RINGSIDE_INPUTS") or FOLDER / "inputs"), on_make)
 
 
@@ -163,7 +163,7 @@ def stdout_console(*, colours: bool | None = None) -> Console:
         force_terminal=True if colours else None,
         no_color=None if colours is None else not colours,
     )
-    # Of COLUMNS where that is above 0, else of the terminal (rich would take a 0).
+    # The width is COLUMNS if that is above 0, else the terminal's (rich would accept a 0).
     console.width = max(shutil.get_terminal_size((_PIPE_WIDTH, 0)).columns, _MIN_WIDTH)
     return console
 

@@ -74,7 +74,7 @@ def workloads() -> TableData:
 
 
 def contenders(catalogue: Catalogue) -> TableData:
-    """What each contender is."""
+    """One row for each contender with its properties."""
     listed, errors = catalogue.contenders()
     rows = [
         (

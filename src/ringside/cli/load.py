@@ -1,4 +1,4 @@
-"""What `ringside load` does with its options: one load, or two targets in turn."""
+"""Carries out `ringside load` with its options: one load, or two targets in turn."""
 
 import dataclasses
 import json
@@ -100,7 +100,7 @@ def _refusal(error: ProbeError, settings: LoadSettings) -> RingsideError:
 
 @contextmanager
 def _driver(settings: LoadSettings, addresses: Sequence[str], *plans: LoadPlan) -> Iterator[Any]:
-    """What carries out these loads at these addresses: a probe here, or engines on the nodes of a cluster."""
+    """The driver of these loads at these addresses: a probe here, or engines on the nodes of a cluster."""
     if settings.cluster is None:
         yield Probe(find_probe(program_for(*plans)))
         return
@@ -202,7 +202,7 @@ def _measure(
 
 
 def _dialed(settings: LoadSettings, target: Target) -> Target:
-    """Where connections to a target go: to a proxy, or another host, where the user names one."""
+    """The address to connect to for a target: a proxy, or another host, if the user names one."""
     address = settings.proxy[0] if settings.proxy else settings.connect_to
     if address is None:
         return target
@@ -222,7 +222,7 @@ def _addresses(settings: LoadSettings, target: Target) -> tuple[list[str], list[
 
 
 def _text(option: str, target: Target, plan: LoadPlan, result: LoadResult, unit: TimeUnit) -> str:
-    """What the file of an option holds."""
+    """The content of an option's file."""
     if option == "--seconds":
         return document.course_csv(result)
     if option == "--report":
@@ -291,7 +291,7 @@ def _compare(
         }
         options = command_line_options(_SHOWN)
         if headers := options.get("--header"):
-            # What nobody else should read is not kept.
+            # Ringside does not keep secrets.
             options["--header"] = tuple(_SECRET.sub(r"\1 …", str(header)) for header in headers)
         # Begun only now: Ctrl-C while waiting for the machine leaves no empty run behind.
         what = (targets, plans["A"], blocks, settings.margin, seed, storage, engines, options)
@@ -300,7 +300,7 @@ def _compare(
         try:
             versus.conduct(run, plans, storage, driver, shown)
         except KeyboardInterrupt:
-            # What was measured until then is shown.
+            # The figures measured until then are shown.
             interrupted = True
     analysis = analysis_of(storage, storage.run(run.id))
     with streams.output():

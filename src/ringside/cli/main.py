@@ -112,7 +112,7 @@ def main() -> None:
 
 
 def _cause(error: Exception) -> str:
-    """What failed, and why. Errors of the working folder and of stdout have no file's name."""
+    """The cause of an error, with its file. Errors of the working folder and of stdout have no file name."""
     if isinstance(error, MemoryError):
         return "there is too little memory; what was measured is in the store"
     if isinstance(error, ImportError):

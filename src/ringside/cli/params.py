@@ -9,7 +9,7 @@ from ringside.text import one_line
 
 _CPUS = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
 _DAY_S = 86_400
-# What `--fail-if` accepts, and the verdict that each means; `worse` and `better` suit any metric.
+# The words that `--fail-if` accepts, with their verdicts; `worse` and `better` suit any metric.
 GATES = {
     "slower": "slower",
     "worse": "slower",

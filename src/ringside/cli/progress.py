@@ -1,4 +1,4 @@
-"""What a run is doing, while it does it: a live line on a terminal, plain lines elsewhere. On stderr."""
+"""Shows the progress of a run on stderr: a live line on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class LiveProgress(Listener):
         self._live = Live(console=console, auto_refresh=False, transient=True)
         self._doing, self._since, self._drawn = "", time.monotonic(), 0.0
         self._block, self._first_block, self._blocks_began = 0, 0, 0.0
-        # Of the run: its time limit, its number of blocks where that is fixed, and the least one.
+        # The run's time limit, its number of blocks if that is fixed, and its smallest number.
         self._time_s: float | None = None
         self._most = self._least = 0
         self._failed: set[Cell] = set()
@@ -60,7 +60,7 @@ class LiveProgress(Listener):
         # When the first part of a suite began, and when the last one, or a run by itself, may end.
         self._suite_began = self._ends = 0.0
         self._part = ""
-        # What `ringside repeat` needs: the run, and its contenders outside the catalogue.
+        # The arguments of `ringside repeat`: the run, and its contenders outside the catalogue.
         self._repeated: tuple[str, ...] = ()
         # A point in words, by the factors that vary in the run.
         self._label: Callable[[Point], str] = lambda _: ""
@@ -167,7 +167,7 @@ class LiveProgress(Listener):
         self._now(doing, self._where() * is_new, draws=now - self._drawn >= _REDRAW_S)
 
     def _pace(self, block_s: float, done: int) -> None:
-        """What a block takes, when the first verdict is due, and how the ratios look until then."""
+        """Print how long a block takes, when the first verdict is due, and the ratios so far."""
         if block_s < _SLOW_BLOCK_S or abs(block_s - self._block_s) < _CHANGE * self._block_s:
             return
         self._block_s, left = block_s, self._due - done
@@ -215,7 +215,7 @@ class LiveProgress(Listener):
         return f"{what}, about {left} left" if what and self._ends else what
 
     def _now(self, doing: str, line: str = "", *, draws: bool = True) -> None:
-        """What is being done; `line`: what a log without a live line says of it."""
+        """Show the current activity; `line`: the text for a log without a live line."""
         self._doing, self._since = doing, time.monotonic()
         if draws:
             self._draw()

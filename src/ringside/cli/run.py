@@ -1,4 +1,4 @@
-"""What `ringside run` does with its options: show a plan, or carry out a campaign."""
+"""Carries out `ringside run` with its options: shows a plan, or carries out a campaign."""
 
 import itertools
 import os
@@ -86,7 +86,7 @@ def _check(settings: RunSettings) -> None:
 
 
 def _selection(settings: RunSettings) -> Selection:
-    """What a new run is of. Raises UsageError."""
+    """The experiments and contenders of a new run. Raises UsageError."""
     levels = list(settings.levels)
     if settings.cores:
         # In experiments `all` means all CPUs; `--cores all` means 1, 2, 4 … and all (`walk`).
@@ -196,7 +196,7 @@ def _carry_out(settings: RunSettings, task: Task, catalogue: Catalogue, storage:
 def _installer(
     task: Task, catalogue: Catalogue, toolchain: Toolchain, progress: LiveProgress
 ) -> Callable[[Sequence[Contender]], None]:
-    """What installs missing runtimes that are not optional; without root it names those of all parts."""
+    """Installs missing runtimes that are not optional; without root it names those of all parts."""
 
     def install(contenders: Sequence[Contender]) -> None:
         if os.geteuid() != 0:

@@ -48,7 +48,7 @@ def show(
     runs = runs_of(storage, run)
     with units.time_unit(time_unit):
         status = present(storage, runs, suite_of(runs, run), form=form or "text", everything=everything)
-    # What is missing in figures that come with Ringside is no failure here.
+    # Figures that come with Ringside may be incomplete: that is no failure.
     return status if store or os.environ.get("RINGSIDE_STORE") or not NAMED_STORE.get() else 0
 
 

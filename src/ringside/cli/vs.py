@@ -1,4 +1,4 @@
-"""What `ringside vs` does with its options: any commands in pairs, or one by itself."""
+"""Carries out `ringside vs` with its options: commands compared in pairs, or one command alone."""
 
 import os
 import secrets
@@ -284,7 +284,7 @@ def _measure(loop: BlockLoop, trials: CommandTrials, progress: LiveProgress) -> 
         streams.say(f"{error}; nothing {what}")
         status, is_whole = EXIT_FAILED, False
     except KeyboardInterrupt:
-        # What was measured until then is shown.
+        # The figures measured until then are shown.
         status = EXIT_INTERRUPTED
     finally:
         try:
@@ -386,7 +386,7 @@ def _rule(settings: VsSettings, *, is_alone: bool, points: int) -> StoppingRule:
         raise UsageError(f"--min-runs {min_runs} is more than --max-runs {blocks}")
     if until == "end" and not (blocks or time_s):
         raise UsageError("--until end: say which end, with --blocks or --time")
-    # Of a command alone blocks are the most, so that --max-runs means what it says in hyperfine.
+    # For a command alone, blocks are an upper limit, so that --max-runs means the same as in hyperfine.
     least = _ALONE_BLOCKS if is_alone else FIRST_LOOK
     least = least if time_s is None else _TIMED_BLOCKS
     if time_s is None and until != "end" and (is_alone or not blocks):

@@ -40,11 +40,11 @@ SILENCE_S = 1200.0
 
 @dataclass(eq=False, slots=True)
 class _Share:
-    """What one machine does of a block: cells by their positions, in order."""
+    """One machine's part of a block: cells by their positions, in order."""
 
     block: int
     cells: list[tuple[int, Cell]]
-    # Where trials of it are already, whose pairs are missing; None for any machine.
+    # The machine that already has trials of it, whose pairs are missing; None for any machine.
     machine: str | None = None
     # Trials without an answer, with Ray's references; the first one has been under way since `since`.
     asked: deque[tuple[int, Cell, Any]] = field(default_factory=deque)
@@ -65,7 +65,7 @@ class ClusterLoop(RunLoop):
         super().__post_init__()
         self._session = self.machines.session
         self._busy: dict[str, _Share] = {}
-        # Of blocks that have begun, for the next machine that may do them.
+        # Parts of blocks that have begun, for the next machine that may do them.
         self._waiting: list[_Share] = []
         self._begun = 0
         self._is_late = False
@@ -269,7 +269,7 @@ class ClusterLoop(RunLoop):
                 if self.is_kept(under_way):
                     continue
                 trial: Trial | None = None
-                # Where the cluster is lost meanwhile, the wish to stop is more important.
+                # If the cluster is lost meanwhile, the user's wish to stop takes precedence.
                 with suppress(ClusterError):
                     trial = self._session.result(ref) if self._session.ready([ref], 0) else None
                 self.store.add_trial(self.run, replace(trial, cell=cell) if trial else under_way)

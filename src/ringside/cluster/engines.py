@@ -145,7 +145,7 @@ class Engines:
         """`say` gets a line when nodes keep us waiting. `probe`: merges the records.
         Raises ProbeError where this machine has none, ClusterError where an engine cannot be started."""
         self.nodes = tuple(nodes)
-        # What each engine did in the last load, and a bound on how far apart they started.
+        # The work of each engine in the last load, and an upper bound on the spread of their starts.
         self.parts: tuple[EnginePart, ...] = ()
         self.started_within_s = 0.0
         # Whether a signal ended a load.
@@ -218,7 +218,7 @@ class Engines:
     def _answers(
         self, slots: Sequence[EngineSlot], plans: Sequence[LoadPlan]
     ) -> dict[EngineSlot, list[EngineMessage]]:
-        """What engines that have been started report at the end."""
+        """The reports of started engines at their end."""
         limits = [plan.duration_s + plan.timeout_s for plan in plans if plan.duration_s is not None]
         limit_s = max(limits) + _PROBE_GRACE_S if len(limits) == len(plans) else None
         deadline = None if limit_s is None else time.monotonic() + limit_s
@@ -317,7 +317,7 @@ class Engines:
 
 
 def part_of(node: Node, messages: Sequence[EngineMessage]) -> tuple[EnginePart, EngineRecord]:
-    """What an engine did, and its record. Raises ProbeError where its messages are not complete."""
+    """An engine's part of a load, and its record. Raises ProbeError if its messages are incomplete."""
     started = [message for message in messages if isinstance(message, protocol.Started)]
     records = [message for message in messages if isinstance(message, EngineRecord)]
     outcome = messages[-1] if messages else None

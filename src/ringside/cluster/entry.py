@@ -1,4 +1,4 @@
-"""What the entry point `ringside.cluster` refers to: `machines` for runs, and `engines` for loads."""
+"""The entry point `ringside.cluster` refers to these: `machines` for runs, and `engines` for loads."""
 
 from ringside.cluster.campaign import on_cluster as machines
 from ringside.cluster.engines import on_nodes as engines

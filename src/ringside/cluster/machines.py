@@ -51,7 +51,7 @@ class Reservation:
             raise session.lost(error) from error
 
     def site(self, nodes: Sequence[Node]) -> GroupPlacement | None:
-        """Where Ray has placed it; None as long as it has not. Raises ClusterError."""
+        """The group's place if Ray has placed it, else None. Raises ClusterError."""
         from ray.util import placement_group_table
 
         try:
@@ -131,8 +131,8 @@ class Machine:
 
 @dataclass(eq=False)
 class Machines:
-    """Those that are there, by name. `say` shows a line to the user, `tick` is called during waits. `wanted`:
-    two-sided trials, with these engines for each machine."""
+    """The machines of the cluster by name. `say` shows a line to the user, `tick` is called during waits.
+    `wanted`: two-sided trials, with these engines for each machine."""
 
     session: Session
     say: Callable[[str], None]
@@ -147,7 +147,7 @@ class Machines:
         return iter(list(self.by_name.values()))
 
     def capacity(self) -> Capacity:
-        """What contenders can get on every machine."""
+        """The resources that contenders can get on every machine."""
         each = [machine.facts.capacity for machine in self]
         return Capacity(min(one.cpus for one in each), min(one.descriptors for one in each))
 

@@ -83,7 +83,7 @@ class GroupPlacement:
 
     @property
     def name(self) -> str:
-        """What its trials carry as their machine: another set of engines is another place."""
+        """The name of the machine in its trials: another set of engines counts as another machine."""
         if not self.engines:
             return self.node.name
         return one_line(f"{self.node.name} ← {', '.join(node.name for node in self.engines)}", 500)
@@ -131,8 +131,8 @@ class Session:
         )
 
     def ready(self, refs: Sequence[Any], timeout_s: float) -> list[Any]:
-        """Those of the results that are there, after `timeout_s` seconds or as soon as one is. Raises
-        ClusterError where the cluster does not answer."""
+        """The available results, after `timeout_s` seconds or as soon as there is one. Raises ClusterError if
+        the cluster does not answer."""
         try:
             done, _ = self.ray.wait(list(refs), num_returns=1, timeout=timeout_s, fetch_local=False)
         except Exception as error:
@@ -211,7 +211,7 @@ def connect(where: str, folder: Path | None = None, *, option: str = "--on") -> 
         "runtime_env": {"working_dir": str(folder)} if folder else {},
     }
     with warnings.catch_warnings():
-        # What they say is in its errors as well, or is for those who write programs for Ray.
+        # Ray's warnings repeat its errors, or address authors of programs for Ray.
         warnings.filterwarnings("ignore", module=r"ray\b")
         connect_to(ray, where, address, options)
         is_client = address.startswith("ray://")

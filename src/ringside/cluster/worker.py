@@ -1,5 +1,5 @@
-"""What runs on a node: an actor that prepares contenders there and carries out their trials, one at a time.
-Errors of Ringside's pass through to the driver."""
+"""Runs on a node: an actor that prepares contenders there and carries out their trials, one at a time. Errors
+of Ringside's pass through to the driver."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -137,8 +137,8 @@ class NodeWorker:
         points: Sequence[Point],
         contenders: Mapping[str, Contender | Unavailable],
     ) -> Mapping[str, Ready | Unavailable]:
-        """What can run here, built. Raises UsageError where the node has too few CPUs or descriptors, no
-        sandbox, or no room for a file."""
+        """Builds the contenders that can run here. Raises UsageError if the node has too few CPUs or
+        descriptors, no sandbox, or no room for a file."""
         workload = find_workload(experiment.workload)
         check_machine(points, workload, self._executor.capacity())
         here = {name: _here(each) for name, each in contenders.items()}

@@ -12,7 +12,7 @@ from ringside.model.results import Outcome, Trial
 # A quick check tries this many invalid inputs.
 _QUICK = 4
 _AT_ONE_TIME = 4
-# What the details of the probe contain where a rule of its own is broken: a bad line is quoted.
+# Texts in the probe's details that identify one of its rules: the details quote a bad line.
 _RULES = {"'::": "lines", "protocol line": "lines", "other CPUs": "cores", "after SIGTERM": "sigterm"}
 
 
@@ -39,7 +39,7 @@ def check_arguments(
 
 
 def side_by_side(subject: Subject, checks: Sequence[Callable[[Subject], object]]) -> list[list[Finding]]:
-    """What each of these checks finds. They run at one time."""
+    """The findings of each of these checks, which run at the same time."""
     subjects = [subject.beside() for _ in checks]
     with ThreadPoolExecutor(len(checks)) as pool:
         for future in [pool.submit(check, each) for check, each in zip(checks, subjects, strict=True)]:

@@ -1,4 +1,4 @@
-"""What the rules of servers of HTTP share: a client, and what a client may send that is no request."""
+"""Shared by the rules of HTTP servers: a client, and examples of invalid requests."""
 
 import re
 import socket
@@ -59,7 +59,7 @@ class Client:
         for piece in ("GE", f"T {target} HTTP/1.1\r\nHos", "t: 127.0.0.1\r\nX-More: 1\r\n\r"):
             self._socket.sendall(piece.encode())
             time.sleep(0.05)
-        # What is due counts from the end of the request: no server can have read it earlier.
+        # Due times count from the end of the request: no server can have read it earlier.
         self.sent_s = time.monotonic()
         self._socket.sendall(b"\n")
 

@@ -22,7 +22,7 @@ from ringside.workloads.base import Workload
 
 
 def checks_of(workload: Workload) -> Kind | RuleTests:
-    """What `check` tests besides the rules that all workloads share."""
+    """The tests of `check` beyond the rules that all workloads share."""
     if workload.check_module:
         checks: Kind | RuleTests = importlib.import_module(workload.check_module).CHECKS
         return checks

@@ -19,7 +19,7 @@ _WATCH_S = 0.3
 _GROWING = (10, 1000, 10_000, 100_000, 1_000_000)
 _SEEN_NS, _MOST_BYTES = 200_000_000, 200_000_000
 _UNSEEN_NS, _UNSEEN_TIMES = 200_000_000, 10
-# What tests the rules that only one workload of programs has.
+# The tests of rules that only one workload of programs has.
 RuleTests = Sequence[Callable[[Subject], None]]
 
 

@@ -75,7 +75,7 @@ class Kind:
 
     # Raises OSError or ValueError where the server does not answer as it should.
     answers: Callable[[socket.socket], None]
-    # What a client may send that is no request, and what is one.
+    # Examples of texts that are no request, and one that is.
     nonsense: Sequence[bytes]
     request: bytes
     checks: Sequence[Callable[[Subject, Server], None]] = ()
@@ -301,7 +301,7 @@ def _sigterm(subject: Subject, kind: Kind) -> None:
 
 
 def _connections(subject: Subject, kind: Kind) -> None:
-    """That many simultaneous clients each get an answer."""
+    """Each of that many simultaneous clients gets an answer."""
     most = min(_most(subject), _QUICK_CONNECTIONS if subject.quick else _CONNECTIONS)
     if most < 2:
         _one_at_a_time(subject, kind)

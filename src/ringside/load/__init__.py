@@ -1,1 +1,1 @@
-"""What `ringside load` is driven at, and what it shows. Nothing here starts the engine: the command does."""
+"""The targets and results of `ringside load`. Nothing here starts the engine: the command does."""

@@ -21,7 +21,7 @@ _CSV_HEADER = (
 )
 _HISTOGRAMS = ("latency", "service", "queue", "connect", "handshake", "first_byte", "schedule_error")
 _COURSE_TIMES = ("p50", "p90", "p99", "max")
-# What a load and each of several targets have.
+# Keys of a load and of each of several targets.
 _COUNTS = ("requests", "late_requests", "unfinished", "errors", "statuses")
 
 

@@ -23,7 +23,7 @@ from ringside.text import one_line
 _STYLES = ("", "blue", "cyan", "yellow", "bright_red")
 _LABEL = 8
 _MAX_ROWS = 12
-# What stands above and below the strip, and the line in which the cursor waits.
+# The lines above and below the strip, and the line with the cursor.
 _OTHER_LINES = 7
 # Bands of latency that are drawn for each doubling; the engine has finer ones.
 _BANDS = 8

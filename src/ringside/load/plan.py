@@ -21,10 +21,10 @@ from ringside.text import one_line
 
 _TABLES = tables_beside(__file__, "plan.toml")
 _DURATION_S = 10.0
-# Of a search for a rate.
+# Of a search for a rate: the seconds of one try.
 _TRY_S = 3.0
 _FIRST_RATE = 100.0
-# What options and plans have alike.
+# Names that options and plans share.
 _SAME = ("unix", "sources", "threads", "cpus", "requests", "ramp_per_s", "timeout_s")
 _CONNECTIONS = {"http": 64, "tcp": 64, "ws": 64, "stream": 100}
 
@@ -139,7 +139,7 @@ def _pacing(settings: LoadSettings, seed: int) -> ipc.Pacing:
 def _texts(
     settings: LoadSettings, targets: Sequence[Target]
 ) -> tuple[ipc.HttpRequest | None, str | None, ipc.Templates | None]:
-    """What is sent: a request, a line, and what stands for the placeholders in them."""
+    """The request or the line to send, and the values of its placeholders."""
     protocol, line = targets[0].protocol, settings.line
     if line is None and protocol in ("tcp", "ws"):
         line = "1"
@@ -226,7 +226,7 @@ def _expected_reply(settings: LoadSettings) -> ipc.ExpectedReply:
 
 
 def _stream_messages(settings: LoadSettings, target: Target) -> ipc.StreamMessages:
-    """What the messages of a stream must be, and when each is due."""
+    """The expected messages of a stream, and when each is due."""
     first, chunk, due_field = settings.first, settings.chunk, settings.due_field
     for option, text in (("--first", first), ("--chunk", chunk), ("--due-field", due_field)):
         if not (text or "").isprintable():
@@ -245,7 +245,7 @@ def _tls(settings: LoadSettings, target: Target) -> ipc.Tls:
 
 
 def _tunnel(settings: LoadSettings, target: Target) -> ipc.Tunnel | None:
-    """What a proxy is asked for; nothing where requests name their whole target."""
+    """The request to a proxy; None if requests name their whole target."""
     if not settings.proxy or (target.carrier == "http" and not target.is_secure):
         return None
     port = f":{target.port}"

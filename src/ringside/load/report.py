@@ -12,7 +12,7 @@ from ringside.render.html.templates import environment, policy, read_file
 from ringside.render.plots import spec
 from ringside.units import TimeUnit
 
-_BARS_WIDTH = 42  # What a phone shows.
+_BARS_WIDTH = 42  # This many fit on a phone.
 _TIMES = ("max", "p99", "p90", "p50")
 _RATES = {"intended": "intended", "answered": "requests", "errors": "errors"}
 
@@ -35,7 +35,7 @@ def page(target: Target, plan: LoadPlan, result: LoadResult, unit: TimeUnit) -> 
 
 
 def _plots(result: LoadResult) -> Iterator[tuple[str, spec.Json]]:
-    # What is left of a second at the end has too few requests for a figure.
+    # A partial second at the end has too few requests for a figure.
     longest_ns = max((each.interval_ns for each in result.intervals), default=0)
     whole = [each for each in result.intervals if each.interval_ns > longest_ns / 2]
     seconds = [(each, each.t_ns / 1e9, each.interval_ns / 1e9) for each in whole]

@@ -1,4 +1,4 @@
-"""What a load by itself showed: the engine's messages as one value, and its percentiles as a text."""
+"""The result of one load: the engine's messages as one value, and its percentiles as a text."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,16 +14,16 @@ from ringside.stats.samples import PERCENTILES, is_supported
 
 # If more requests fail, the p99 of the others does not describe what users see.
 MAX_FAILED_SHARE = 0.01
-# Of a rate that rises.
+# Of the table for a rising rate.
 ROWS = 10
 _TICKS_PER_HALF = 5
-# Of a histogram with three significant digits.
+# For a histogram with three significant digits.
 _SUB_BUCKETS = 2048
 
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """What must not hold. `unit`: `ns`, `per second`, `%` or empty (a count). `rate`: a step's."""
+    """A condition that must not hold. `unit`: `ns`, `per second`, `%` or empty (a count). `rate`: a step's."""
 
     text: str
     figure: str
@@ -36,7 +36,7 @@ class Threshold:
 
 @dataclass(frozen=True, slots=True)
 class EnginePart:
-    """What one engine of several did: its node, how it began, and the figures of its part of the load."""
+    """One engine of several: its node, how it started, and the figures of its part of the load."""
 
     node: str
     address: str
@@ -46,23 +46,23 @@ class EnginePart:
 
 @dataclass(frozen=True, slots=True)
 class LoadResult:
-    """What one load showed."""
+    """The result of one load."""
 
     figures: ipc.LoadFigures
     # All counts of each histogram by its name: pairs of value in nanoseconds and count.
     counts: Mapping[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
     # How the engine began; None where it did not.
     started: ipc.Started | None = None
-    # Of a load from several nodes: what each engine did, and how far apart they started at most.
+    # For a load from several nodes: the part of each engine, and the largest spread of their starts.
     engines: tuple[EnginePart, ...] = ()
     started_within_s: float | None = None
-    # Of a staircase: what became of the requests of each step.
+    # For a staircase: the outcome of each step's requests.
     steps: tuple[tuple[ipc.StaircaseStep, ipc.SlotOfLoad], ...] = ()
     # How long the same load went before, which counts in no figure.
     warmup_s: float | None = None
-    # What its progress said of each second, without the counts.
+    # Its progress in each second, without the counts.
     intervals: tuple[ipc.LoadProgress, ...] = ()
-    # Of a load at several targets, which took turns.
+    # For a load at several targets, which took turns.
     several: tuple[Target, ...] = ()
     # The highest rate of a step that was kept without crossing a threshold; None where no rate was.
     highest: Mapping[Threshold, float | None] = field(default_factory=dict)
@@ -95,10 +95,10 @@ class LoadResult:
 
     @property
     def ceased(self) -> str:
-        """That nothing was answered from some moment to the end, else empty. A pause counts if it is longer
-        than three times the longest before, or if the server is gone."""
+        """Says that no request was answered from some moment to the end, else empty. A pause counts if it is
+        longer than three times the longest before, or if the server is gone."""
         figures = self.figures
-        # What is still waited for after the end says nothing of the time before.
+        # Requests that still wait after the end say nothing about the time before.
         seconds = figures.series[: figures.duration_ns // 1_000_000_000 + 1]
         answered = [index for index, second in enumerate(seconds) if second.requests]
         if not answered or not figures.failed:
@@ -145,7 +145,7 @@ def from_messages(messages: Iterable[ipc.EngineMessage], plan: ipc.LoadPlan | No
     return replace(result, figures=structs.replace(outcome, warnings=causes(result, plan)))
 
 
-# What a summary begins with.
+# A summary begins with these.
 FIRST = {"answers-ceased", "not-kept-alive"}
 # The engine's warnings that a server which is gone explains.
 _FOLLOW = {"rate-not-kept", "errors", "unfinished", "little", "closed-loop-stalls"}

@@ -91,7 +91,7 @@ def warnings_of(result: LoadResult) -> list[ipc.EngineWarning]:
 
 
 def log_words(log: ipc.RequestLog | None) -> str:
-    """What `--log` has written."""
+    """The content of the file of `--log` in words."""
     log = log or ipc.RequestLog()
     words = f"has {count(log.lines, 'line')}"
     words += f", each for up to {log.of} requests" * (log.of > 1)

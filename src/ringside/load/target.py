@@ -1,4 +1,4 @@
-"""What a load is driven at: the target's text, its parts, its addresses."""
+"""The target of a load: its text, its parts, its addresses."""
 
 import ipaddress
 import re
@@ -25,7 +25,7 @@ _SCHEMES = {
 # Inside TLS.
 _SECURE_SCHEMES = {f"{scheme}s": scheme for scheme in _SCHEMES if scheme != "tcp"}
 _EXAMPLE = "http://127.0.0.1:8080/, stream+http://127.0.0.1:8080/feed or tcp://127.0.0.1:7000"
-# Of HTTP: without TLS, and inside it.
+# The default ports of HTTP: without TLS and with TLS.
 _PORTS = (80, 443)
 _MAX_TARGETS = 100
 # How long an address may take to answer where there are several.
@@ -48,7 +48,7 @@ class Target:
     path: str = ""
     # Inside TLS.
     is_secure: bool = False
-    # What is above the connection: `http`, `http2`, `websocket` or `tcp`.
+    # The protocol on the connection: `http`, `http2`, `websocket` or `tcp`.
     carrier: str = "http"
 
     @property
@@ -194,7 +194,7 @@ def answering(
 def wait(target: Target, limit_s: float) -> bool:
     """Wait until the target accepts connections; False at the limit. Raises UsageError if unresolved."""
     end = time.monotonic() + limit_s
-    # Of several addresses, one is enough.
+    # If there are several addresses, one is enough.
     while not accepts(f"{target.host}:{target.port}"):
         if time.monotonic() >= end:
             resolve(target)

@@ -58,7 +58,7 @@ class Check:
         return bool(_OPERATORS[self.threshold.operator](self.value, self.threshold.limit))
 
     def sentence(self) -> str:
-        """What was measured, and on which side of the limit it is."""
+        """The measured figure, and on which side of the limit it lies."""
         threshold = self.threshold
         source = f"({threshold.option} '{one_line(threshold.text)}')"
         verb, past = ("are", "were") if threshold.figure in _FAILURES else ("is", "was")
@@ -154,7 +154,7 @@ def check(threshold: Threshold, result: LoadResult) -> Check:
 
 
 def crossed(thresholds: Iterable[Threshold], result: LoadResult) -> list[Check]:
-    """Those of the checks that are crossed, by values enough to say so."""
+    """The crossed checks, if they have enough values to decide."""
     checks = (check(each, result) for each in thresholds)
     return [each for each in checks if each.value is not None and each.is_crossed and not each.is_thin]
 

@@ -112,7 +112,7 @@ def begin(
 ) -> Run:
     """A new run of targets; the first is the baseline. `engines`: facts of other machines that load."""
     names = tuple(targets)
-    # Of an open loop the rate is given.
+    # The rate of an open loop is given.
     metrics = () if plan.is_open_loop else ("rate",)
     metrics = (*metrics, "latency_p50", "latency_p99")
     experiment = Experiment(

@@ -1,1 +1,1 @@
-"""What makes trials: plan, blocks, stopping, runner, toolchain, host."""
+"""Makes trials: plan, blocks, stopping, runner, toolchain, host."""

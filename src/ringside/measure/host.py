@@ -121,7 +121,7 @@ def quota(proc: Path = Path("/proc/self")) -> Quota | None:
 
 
 def _quota(folder: Path) -> Quota | None:
-    """Of one cgroup: `cpu.max` of version 2, `cpu.cfs_quota_us` of version 1."""
+    """The quota of one cgroup: `cpu.max` of version 2, `cpu.cfs_quota_us` of version 1."""
     words = read_text(folder / "cpu.max").split()
     words = words or [read_text(folder / f"cpu.cfs_{each}_us") for each in ("quota", "period")]
     if len(words) != 2 or not all(word.isdigit() for word in words):
@@ -163,7 +163,7 @@ def _meminfo() -> dict[str, int]:
 
 
 def os_release() -> dict[str, str]:
-    """What os-release says of this system (`ID`, `PRETTY_NAME`); nothing where there is no such file."""
+    """The entries of this system's os-release (`ID`, `PRETTY_NAME`); empty if there is no such file."""
     try:
         return platform.freedesktop_os_release()
     except OSError:
@@ -193,7 +193,7 @@ def _revision(folder: Path) -> str | None:
 
 
 def output_of(*command: str, folder: Path | None = None) -> str:
-    """What a command of the system printed; nothing where it failed or takes long."""
+    """The output of a system command; empty if it failed or takes too long."""
     try:
         done = subprocess.run(
             command,
@@ -245,7 +245,7 @@ class MachineLock(FileLock):
     def _is_of(self, pid: int) -> bool:
         try:
             path = os.stat(self.path)
-            # Those of another user's process cannot be read: nor is its lock ours.
+            # Another user's process cannot be read, but it does not hold our lock either.
             for file in Path(f"/proc/{pid}/fd").iterdir():
                 with suppress(FileNotFoundError):
                     is_lock = os.path.samestat(file.stat(), path)
@@ -273,7 +273,7 @@ def alone(on_busy: Callable[[], None], *, waits: bool = True) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """What a contender can get where trials run: CPUs, and open descriptors in one process."""
+    """The resources for a contender where trials run: CPUs, and open descriptors in one process."""
 
     cpus: int
     descriptors: int

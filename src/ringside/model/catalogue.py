@@ -24,7 +24,7 @@ Title = Annotated[str, Meta(min_length=1, max_length=80)]
 Words = Annotated[str, Meta(max_length=200)]
 FewWords = Annotated[str, Meta(max_length=60)]
 
-# What is replaced in a command: `{runtime}`, `{build}`, `{cores}`. Braces around anything else stay.
+# A placeholder in a command: `{runtime}`, `{build}`, `{cores}`. Braces around anything else stay.
 PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 
 
@@ -174,7 +174,7 @@ class Contender(ContenderKeys, frozen=True, kw_only=True):
     runtime: Runtime
     workloads: dict[str, WorkloadEntry]
     builds: tuple[Command, ...] = ()
-    # What `{workload}` stands for in build commands: each of the folder's workloads.
+    # The values of `{workload}` in build commands: each of the folder's workloads.
     programs: Texts = ("",)
     # Variables of a variant, in which `{build}` is the folder of its build.
     environment: dict[str, str] = {}

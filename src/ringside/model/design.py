@@ -1,4 +1,4 @@
-"""What to run: experiments, points, cells, metrics. docs/KEYS.md has the meaning of each key."""
+"""The design of a run: experiments, points, cells, metrics. docs/KEYS.md has the meaning of each key."""
 
 from __future__ import annotations
 

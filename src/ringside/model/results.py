@@ -43,7 +43,7 @@ class Verdict(StrEnum):
     INCONCLUSIVE = "inconclusive"
 
 
-# What a look can show about a pair.
+# The possible conclusions of a look about a pair.
 LookVerdict = Literal["different", "equivalent"]
 
 
@@ -194,7 +194,7 @@ class Trial:
 
     @property
     def result(self) -> Mapping[str, str]:
-        """What the program reported of its work."""
+        """The program's own report of its work."""
         return (self.report and self.report.result) or {}
 
     def usage(self) -> Usage:
@@ -309,8 +309,8 @@ class Comparison:
 
 
 class Answer(StrEnum):
-    """What runs say about a claim. `OTHER_CONDITIONS`: it holds under a condition only, which the sentence
-    names. `UNTESTABLE`: only stand-ins of the original program were measured."""
+    """The answer of runs to a claim. `OTHER_CONDITIONS`: it holds only under a condition, which the sentence
+    names. `UNTESTABLE`: only stand-ins for the original program were measured."""
 
     CONFIRMED = "confirmed"
     REFUTED = "refuted"

@@ -157,7 +157,7 @@ class _Process(subprocess.Popen[bytes]):
             raise ProbeError("the probe sent a message after the outcome")
 
     def _lowered_limits(self) -> str:
-        """Which limits of the ending probe a program has lowered. In its own namespaces the probe says so."""
+        """The limits of the ending probe that a program lowered. In its own namespaces the probe says so."""
         if self.returncode is not None:
             return ""
         # The kernel keeps the limits of a process until its parent waits for it.
@@ -198,7 +198,7 @@ class _Process(subprocess.Popen[bytes]):
 class Probe:
     """Carries out one request at a time. `close`, or the end of the object, ends its process."""
 
-    # What each of several engines did, and how far apart they started: a probe is a single engine.
+    # The parts of several engines: a probe is a single engine, so there are none.
     parts: tuple[()] = ()
     started_within_s: float | None = None
 

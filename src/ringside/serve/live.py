@@ -63,7 +63,7 @@ class Live:
     def __init__(self, run_id: str, hub: "Hub") -> None:
         self.run_id, self.hub = run_id, hub
         self.watchers = 0
-        # What the last look at the store showed, when it was, and the store's files then.
+        # The progress at the last look at the store, the time of that look, and the store's files then.
         self._progress: RunProgress | None = None
         self._asked_s = -math.inf
         self._seen: Signature | None = None
@@ -94,7 +94,7 @@ class Live:
             return self._progress
 
     async def newest(self, progress: RunProgress) -> Content:
-        """What the page shows, rendered again where the run has changed. Raises RingsideError."""
+        """The content of the page, rendered again if the run has changed. Raises RingsideError."""
 
         def render() -> Content:
             began_s = time.thread_time()
@@ -117,8 +117,8 @@ class Live:
             return known
 
     async def events(self) -> AsyncIterator[bytes]:
-        """What one watcher is sent: the newest of each kind, and from then on what changes, until the run is
-        over. A slow watcher misses states in between."""
+        """The events for one watcher: the newest of each kind, and then each change, until the run is over. A
+        slow watcher misses states in between."""
         sent: dict[str, bytes] = {}
         self.watchers += 1
         try:

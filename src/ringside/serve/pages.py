@@ -56,7 +56,7 @@ def content(analysis: RunAnalysis) -> dict[str, Any]:
         keys = [f"plot-{len(plots) + number}" for number, _ in enumerate(chart.panels, 1)]
         plots |= {key: panel.spec for key, panel in zip(keys, chart.panels, strict=True)}
         drawn.append((chart, list(zip(keys, chart.panels, strict=True))))
-    # That of the answer is first: the others are folded.
+    # The answer's point comes first: the others are folded.
     answer = analysis.label(analysis.overview_point)
     shown = sorted(tables(analysis), key=lambda table: table.title != answer)
     values = {"analysis": analysis, "charts": drawn, "tables": shown, "latest": analysis.trials[-_LATEST:]}

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from ringside.store import Store, record
 
-# What changes whenever the store's files do: for each of them what `stat` says, None where it is missing.
+# Changes whenever the store's files do: the result of `stat` for each of them, None if it is missing.
 Signature = tuple[tuple[int, int, int] | None, ...]
 
 

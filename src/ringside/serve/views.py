@@ -1,4 +1,4 @@
-"""What pages show of the store: the list of runs with its filters, histories, and static reports."""
+"""The store's contents for pages: the list of runs with its filters, histories, and static reports."""
 
 import time
 from collections.abc import Callable, Hashable, Sequence
@@ -26,8 +26,8 @@ _PER_PAGE = 200
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """What is shown: runs of an experiment, in a state, with a text in their ids or titles, of a suite.
-    Empty: all."""
+    """The runs to show: of an experiment, in a state, with a text in their ids or titles, of a suite. Empty:
+    all."""
 
     experiment: str = ""
     state: str = ""
@@ -59,7 +59,7 @@ def _time_left(store: Store, run: RunSummary) -> str:
     return f"{run.trials:,} of {planned:,} trials, {'at most ' * plan.experiment.until_decided}{left} left"
 
 
-# Of more runs the latest: each has to be analysed once.
+# If there are more runs, only the latest: each must be analysed once.
 MAX_RUNS = 50
 # How many runs keep their figures, some kilobytes each, and their reports, some megabytes each.
 _KEPT_FIGURES = 500
@@ -113,8 +113,8 @@ class Views:
         }
 
     def history(self, store: Store, experiment: str) -> dict[str, Any]:
-        """What the template of a history shows. Raises RingsideError, UsageError where the store has no run
-        of the experiment that can be read."""
+        """The values for the template of a history. Raises RingsideError, UsageError if the store has no
+        readable run of the experiment."""
         mine = [run for run in store.summaries() if run.experiment == experiment]
         ended = [run for run in mine if store.state(run.id, run.ended_at) is not RunState.IN_PROGRESS]
         latest = ended[-MAX_RUNS:]
@@ -141,7 +141,7 @@ class Views:
         }
 
     def _figures_of(self, store: Store, run: RunSummary) -> _Figures | None:
-        """What is kept of a run; None where it cannot be read."""
+        """The figures of a run that are kept; None if it cannot be read."""
 
         def make() -> _Figures:
             analysis = analysis_of(store, store.run(run.id))

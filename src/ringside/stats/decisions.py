@@ -192,7 +192,7 @@ class JointTest(Generic[Pair]):
             place = len(largest) - 1 - allowed
             limit = np.partition(largest, place)[place] + _ROUNDING
             for number in rest:
-                # Those of earlier looks are infinite, and stay.
+                # The statistics of earlier looks are infinite, and stay so.
                 self._spent[pairs[number]] = (statistics[number] > limit) | np.isinf(statistics[number])
         return {pair: float(count / vectors) for pair, count in zip(pairs, exceeded, strict=True)}
 

@@ -138,7 +138,7 @@ def between_groups(groups: Sequence[Sequence[float]]) -> float | None:
     return math.sqrt(max(0.0, variance(means) - inside))
 
 
-# Those of each summary of a load, with their levels.
+# The percentiles in each summary of a load, with their levels.
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99_9": 0.999}
 # With fewer values beyond it a percentile is not supported: their number varies by about its square root.
 MIN_BEYOND = 10

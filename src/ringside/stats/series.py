@@ -31,7 +31,7 @@ _BESIDE = 4.0
 
 
 class SeriesKind(StrEnum):
-    """What a series does. Neither of the last two has a steady state."""
+    """The course of a series. The last two kinds have no steady state."""
 
     STEADY = "steady"
     WARM = "warmed up"

@@ -1,4 +1,4 @@
-"""Where runs are kept: the database, its rows, the plans of runs."""
+"""Keeps runs: the database, its rows, the plans of runs."""
 
 from ringside.store.database import RunSummary, Store, now, stamp, text_hash
 

@@ -17,7 +17,7 @@ from ringside.errors import NoStoreError, StoreError
 from ringside.model.results import REPEATABLE
 from ringside.text import one_line
 
-# Of stores and of records. A change of the tables, or of what a column holds, takes the next number.
+# The format of stores and records. A change of the tables, or of a column's content, takes the next number.
 FORMAT = 5
 # The key of a trial: the database numbers rows by itself, with 64 bits.
 _NUMBER = {
@@ -45,7 +45,7 @@ _PATIENCE_S = 10.0
 _CONNECT_S = 10
 _SILENCE_S = 60
 
-# What to do about SQLite's errors.
+# The remedy for each of SQLite's errors.
 _HINTS = {
     "database or disk is full": "free some space",
     "disk I/O error": "the disk fails, is full, or a limit on the size of files (ulimit -f) is reached",
@@ -184,7 +184,7 @@ class Database:
 
     @contextmanager
     def _own_errors(self) -> Iterator[None]:
-        """Where the database fails, the error is a StoreError of one line."""
+        """If the database fails, the error is a StoreError of one line."""
         try:
             yield
         except self._errors as error:
@@ -249,7 +249,7 @@ class Database:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with closing(sqlite3.connect(self.path)) as copy:
-                # What the open connection still sees.
+                # The state that the open connection still sees.
                 self.connection.backup(copy)
                 copy.execute("PRAGMA journal_mode=WAL")
             self.close()
@@ -318,7 +318,7 @@ def placeholders(values: Iterable[object]) -> str:
 
 
 def identity(path: Path | None) -> tuple[int, int] | None:
-    """What distinguishes a file from another one that takes its place; None if there is no file."""
+    """Distinguishes a file from another one that takes its place; None if there is no file."""
     try:
         status = path.stat() if path else None
     except OSError:

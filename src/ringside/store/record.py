@@ -39,7 +39,7 @@ def _table_text(name: str, rows: Sequence[Mapping[str, Any]]) -> str:
     # is no prefix that says anything.
     if name in ("source", "timeline") or not home.strip("/~"):
         return text
-    # Where a path begins, also after a line break as JSON writes it, to where a name in it ends.
+    # From the beginning of a path (also after a line break in JSON's form) to the end of a name in it.
     return re.sub(rf"(?:(?<![\w.~/-])|(?<=\\[nrt])){re.escape(home)}(?![\w.-])", "~", text)
 
 

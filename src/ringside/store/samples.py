@@ -85,7 +85,7 @@ def samples_of(text: str) -> tuple[Sample, ...]:
 
 
 def usage_of(text: str) -> Usage:
-    """What figures need of the samples in a text. Raises ValueError if the text is invalid."""
+    """The values of the samples in a text that figures need. Raises ValueError if the text is invalid."""
     columns = msgspec.json.decode(text, type=_UsedColumns)
     times_ns = _unpacked(columns.t_ns)
     pss_bytes = _unpacked(columns.pss_bytes, len(times_ns))

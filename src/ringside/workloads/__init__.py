@@ -120,7 +120,7 @@ _MEASUREMENTS: dict[str, Measurement] = {measurement.name: measurement for measu
 
 
 def _own() -> Iterator[Workload]:
-    """Those of the packages here: each has its workload under its name in capitals."""
+    """The workloads of the packages here: each package has its workload under its name in capitals."""
     for module in pkgutil.iter_modules(__path__):
         if module.ispkg:
             own = importlib.import_module(f"{__name__}.{module.name}.workload")

@@ -207,7 +207,7 @@ class Checks(Declared, frozen=True):
     # Levels and seeds of trials.
     sizes: tuple[tuple[Mapping[str, Level], int], ...] = (({}, 1), ({}, 2))
 
-    # Of programs: levels, as arguments, of a small trial; None: the defaults of the factors.
+    # For programs: the levels of a small trial as arguments; None: the defaults of the factors.
     small: Mapping[str, Level] | None = None
     # The phases that it reports.
     phases: frozenset[str] = frozenset()
@@ -219,11 +219,11 @@ class Checks(Declared, frozen=True):
     # Its programs mostly wait, so several are tested at once.
     waits: bool = False
 
-    # Of servers: arguments; none: the defaults of the factors.
+    # For servers: arguments; none: the defaults of the factors.
     arguments: str = ""
     # A client for a shell.
     ask: str = "nc -z 127.0.0.1 8123"
-    # Of HTTP: methods, targets, their statuses, and the bodies that are sent.
+    # For HTTP: methods, targets, their statuses, and the bodies that are sent.
     paths: tuple[tuple[str, str, int, str], ...] = ()
     # The factor that is a number of connections.
     factor: str = ""
@@ -362,7 +362,7 @@ class Workload(Measurement):
     repeated_at: Mapping[str, Level] = {}
     # Levels of a rehearsal: a number is the most that it has.
     rehearsed: Mapping[str, Level] = {}
-    # Where phases lie in a trial, as far as the probe can see that.
+    # The position of phases in a trial, as far as the probe can see it.
     phase_rules: Mapping[str, PhaseRule] = {}
 
     def factor(self, name: str) -> Factor:
@@ -394,7 +394,7 @@ class Workload(Measurement):
         """Raise UsageError for a point whose levels do not go together."""
 
     def missing(self, offered: Collection[str], point: Point, headline: str) -> str | None:
-        """Which capability a contender lacks at this point for that metric; None if it lacks nothing."""
+        """The capability that a contender needs at this point for that metric and lacks, else None."""
         levels = point.as_dict()
         for capability in self.capabilities:
             if capability.name in offered:
@@ -422,7 +422,7 @@ class Workload(Measurement):
         return type(self).service is not Workload.service
 
     def service(self, point: Point, seed: int) -> Service | None:
-        """What the probe does with a contender that listens; None for a program that ends by itself."""
+        """The probe's work with a contender that listens; None for a program that ends without a signal."""
         return None
 
     def input(self, point: Point) -> InputFile | None:

@@ -13,7 +13,7 @@ STEADY_AFTER = SHARED["steady_after_s"]
 
 
 def process_figures(report: TrialOutcome | None, times: int = 1) -> dict[str, float]:
-    """What the probe observed: CPU, wall time, switches and waits per repeat; peak memory and threads."""
+    """The probe's figures: CPU, wall time, switches and waits per repeat; peak memory and threads."""
     if report is None:
         return {}
     figures = {

@@ -134,7 +134,7 @@ def percentiles_s(load: LoadMessage | None, histogram: str = "latency") -> dict[
 
 
 def high_percentiles(name: str, histogram: str = "latency") -> dict[str, tuple[str, str, str, float]]:
-    """Where the requests of percentiles above the median are; `name`: that of their metrics."""
+    """The sources of percentiles above the median; `name`: that of their metrics."""
     levels = {each: level for each, level in PERCENTILES.items() if level > 0.5}
     return {name.format(each): ("measured", "all", histogram, level) for each, level in levels.items()}
 

@@ -282,7 +282,7 @@ class Campaign(ABC):
 
     @abstractmethod
     def capacity(self) -> Capacity:
-        """What contenders can get on every machine."""
+        """The resources that contenders can get on every machine."""
 
     @abstractmethod
     def facts(self) -> Mapping[str, Mapping[str, Any]]:

@@ -276,7 +276,7 @@ class RunLoop(ABC):
                     self.measured = read_plan(self.run).measured
             self.progress.start()
             is_late = self.measure(done)
-            # What is not decided by the deadline is inconclusive.
+            # A pair that is not decided by the deadline is inconclusive.
             has_look = self.rule.decided and self.progress.blocks >= FIRST_LOOK
             if is_late and not (self.is_over or has_look):
                 return False

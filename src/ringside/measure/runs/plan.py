@@ -1,6 +1,6 @@
-"""What `ringside run` is to do: from a name on the command line to experiments, as it changes them, and to
-their points, checked against workload, contenders and machine; then built, and described for the plan of a
-run."""
+"""Plans `ringside run`: turns a name on the command line into experiments, changes them as asked, and makes
+their points, checked against workload, contenders and machine; builds these, and describes them for the plan
+of a run."""
 
 import itertools
 import os
@@ -30,7 +30,7 @@ from ringside.workloads.base import AUTO, Cores, Workload
 # Sources larger than this are not kept with a run.
 _SOURCE_BYTES = 256 * 1024
 _LOG_CHARACTERS = 20_000
-# What a plan keeps of a contender's manifest as it is.
+# The keys of a contender's manifest that a plan keeps unchanged.
 _DESCRIPTION = (
     *("title", "family", "model", "language", "queue", "scheduler", "parallel", "idiom", "tuning"),
     *("unequal", "sharing"),
@@ -329,7 +329,7 @@ def described(prepared: Ready | Unavailable, workload: str, sources: dict[str, s
     """A contender as it is now; its sources are added to `sources`, by their hash."""
     contender = prepared.contender
     files = {}
-    with suppress(OSError):  # What has a source that cannot be read is unavailable.
+    with suppress(OSError):  # A contender with a source that cannot be read is unavailable.
         for path, data in source_files(contender).items():
             if len(data) <= _SOURCE_BYTES:
                 text = data.decode("utf-8", errors="replace")

@@ -19,8 +19,8 @@ from ringside.probe.protocol import TrialRequest
 PROGRAM = "bwrap"
 _TEMPORARY = "/tmp"
 _SETTINGS = Path("/etc")
-# What programs of a system run on. Nothing else of the host is there: neither /run, where services have their
-# sockets, nor anybody's home.
+# The parts of a system on which programs run. Nothing else of the host is visible: neither /run, where
+# services have their sockets, nor anybody's home.
 _SYSTEM = (
     *("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/usr", "/opt", "/nix/store", "/gnu/store"),
     *("/etc", "/var/lib/gems", "/var/lib/ghc"),

@@ -18,7 +18,7 @@ from ringside.model.design import grouped
 # Networks fail now and then.
 _TRIES = 3
 _PAUSE_S = 5.0
-# What apt-get prints is here, below the folder of the store and the builds.
+# The output of apt-get goes here, below the folder of the store and the builds.
 LOG = "setup.log"
 
 # `thing | 2:1.19~1 | http://deb.debian.org/debian bookworm/main amd64 Packages`
@@ -28,7 +28,7 @@ _SOURCE = re.compile(
 
 
 class Package(NamedTuple):
-    """What `apt-get install` is told; `release`: with `-t`, empty where apt's own choice will do."""
+    """A package for `apt-get install`; `release`: for `-t`, empty if apt's own choice will do."""
 
     name: str
     release: str = ""
@@ -92,14 +92,14 @@ def install_missing(
 
 
 def packages_for(contenders: Sequence[Contender]) -> list[Package]:
-    """What brings the runtimes of these contenders, each package once."""
+    """The packages that contain the runtimes of these contenders, each package once."""
     # Each runtime is asked for once: apt takes a moment.
     runtimes = {repr(each.runtime): each.runtime for each in contenders}
     return sorted({package for runtime in runtimes.values() for package in packages_of(runtime)})
 
 
 def commands(packages: Sequence[Package]) -> list[str]:
-    """What follows `apt-get install`: once for each release."""
+    """The arguments of `apt-get install`, one text for each release."""
     by_release = grouped((package.release, package.name) for package in packages)
     return [
         " ".join([*(["-t", release] if release else []), *names]) for release, names in by_release.items()

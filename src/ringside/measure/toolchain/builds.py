@@ -26,7 +26,7 @@ BUILD_TIMEOUT_S = 600.0
 BUILDS_AT_A_TIME = 2
 _POLL_S = 0.05
 _DONE = ".built"
-# What package managers print, and what to do about it.
+# Texts that package managers print, and the remedy for each.
 _WAYS_OUT = (
     (
         r"could not resolve|name resolution|network is unreachable|no such host|unknown host|dns error"
@@ -126,8 +126,8 @@ class Toolchain:
                 raise
 
     def installed(self, contender: Contender, receipt: Receipt) -> Receipt | None:
-        """What a contender runs on: its runtime, or the one that its build brings, None where that is not
-        built, or a source cannot be read."""
+        """A contender's runtime, or the one that its build brings; None if that is not built, or a source
+        cannot be read."""
         if not contender.runtime.brings:
             return receipt
         try:
@@ -183,7 +183,7 @@ def _log_file(build: Path) -> Path:
 
 
 def _way_out(error: BuildError, log: Path | None) -> str:
-    """What to do about a failed build whose output is in `log`."""
+    """The remedy for a failed build whose output is in `log`."""
     if own := _REMEDY.search(error.log):
         return one_line(own[1], 300)
     for printed, way_out in _WAYS_OUT:
@@ -243,7 +243,7 @@ def source_paths(contender: Contender) -> list[Path]:
     """The files that `source_files` reads, sorted."""
     paths = []
     for parent, folders, files in os.walk(contender.folder) if contender.has_sources else []:
-        # What tools make is not even looked into: it may be thousands of files, at each trial.
+        # Files that tools make are not even looked at: there may be thousands of them, at each trial.
         folders[:] = [name for name in folders if not _is_left_behind(name)]
         paths += [Path(parent, name) for name in files if not _is_left_behind(name)]
     return sorted(path for path in paths if path.is_file())
@@ -348,8 +348,8 @@ def _stamps(paths: Iterable[Path]) -> Stamps:
 
 
 def _stamps_below(folder: Path) -> Stamps:
-    """Those of all files below a folder, links included. Before and after each trial of a contender: a build
-    may have thousands of files, so no object is made for each."""
+    """The stamps of all files below a folder, links included. Taken before and after each trial of a
+    contender: a build may have thousands of files, so no object is made for each."""
     stamps, pending = {}, [str(folder)]
     while pending:
         with suppress(OSError), os.scandir(pending.pop()) as entries:

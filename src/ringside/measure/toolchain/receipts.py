@@ -37,7 +37,7 @@ def expand(command: Sequence[str], names: Mapping[str, object]) -> list[str]:
 def candidates(names: Sequence[str]) -> Iterator[str]:
     """Paths of executables for names and globs, in their order, each once. `$NAME` in a path stands for a
     variable of the environment; without that variable the path is left out."""
-    # Where /bin is a link to /usr/bin, what is there would be tried, and complained of, twice.
+    # If /bin is a link to /usr/bin, its programs would be tried, and complained about, twice.
     folders: dict[str, str] = {}
     for folder in filter(None, os.environ.get("PATH", "").split(os.pathsep)):
         folders.setdefault(os.path.realpath(folder), folder)
@@ -85,7 +85,7 @@ def find_receipt(runtime: Runtime) -> Receipt | str:
             # A command of the user's has no version that could be asked for: its content is one.
             return _content_receipt(path)
         text, is_good = _output(expand(runtime.version, names))
-        # What a failed command prints may have digits too: `<stdin>:1:10: fatal error: …`.
+        # The output of a failed command may also contain digits: `<stdin>:1:10: fatal error: …`.
         version = version_of(text) if is_good else None
         if version is None:
             complaint = f": {one_line(text.splitlines()[0], 200)}" if text and not is_good else ""
@@ -136,8 +136,8 @@ def _output(command: Sequence[str]) -> tuple[str, bool]:
 
 
 def run_group(command: Sequence[str], folder: Path, timeout_s: float) -> tuple[str, int]:
-    """What a command printed until it ended, and its exit status. Its process group is ended with it, also
-    when it takes too long, or when this is interrupted. Raises OSError, TimeoutExpired."""
+    """The output of a command and its exit status. Its process group ends with it, also if it takes too long
+    or this is interrupted. Raises OSError, TimeoutExpired."""
     # No pipe: a daemon that the command leaves behind would keep it open.
     with os.fdopen(os.memfd_create("output"), "w+b") as output:
         process = subprocess.Popen(
@@ -198,7 +198,7 @@ def entry_of_system(by_system: Mapping[str, Entry]) -> Entry | None:
 
 def remedy(runtime: Runtime) -> str:
     """The command that gets a missing runtime, or one that is new enough, or what to install."""
-    # What names this system most specifically counts.
+    # The most specific name of this system counts.
     for name in system_names():
         if name in runtime.instructions:
             return runtime.instructions[name]

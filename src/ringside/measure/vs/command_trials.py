@@ -232,7 +232,7 @@ class CommandTrials(TrialMaker):
             with output_to(where, self.options.folder) as output:
                 request = self._request(block, position, cell, iteration, output, reference=reference)
                 messages = self.executor.trial(request)
-                # What was observed in the middle of it serves no figure.
+                # No figure needs the samples.
                 outline = [message for message in messages if not isinstance(message, Sample)]
                 trial = self._with_outputs(trials.trial_from_messages(blank, outline), output)
             if reference:
@@ -240,7 +240,7 @@ class CommandTrials(TrialMaker):
             checked = self._checked(command, trial)
             is_fine = checked.outcome is Outcome.OK
         finally:
-            # What --prepare started is ended in any case; why the command failed is more important.
+            # Processes that --prepare started end in any case; the command's failure is more important.
             with contextlib.nullcontext() if is_fine else contextlib.suppress(RingsideError):
                 self._hook("conclude", cell, HYPERFINE_ITERATION=iteration)
         return checked

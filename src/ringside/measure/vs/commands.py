@@ -32,11 +32,11 @@ DEFAULT_SHELL = ("sh",)
 MAX_POINTS = 1000
 _SCAN_HINT = "write it as -P threads 1 8, or -P delay 0.1 0.5 -D 0.1"
 
-# What bash has and POSIX shells lack, or take for something else.
+# Syntax of bash that POSIX shells lack or understand differently.
 _BASHISM = re.compile(r"&>|\[\[ |[<>]\(|\|&|<<<|\{\d+\.\.\d+\}|(?:^|[;&|] *)source ")
-# Of an input that is a pipe.
+# The limit for an input that is a pipe.
 _MAX_INPUT_BYTES = 1 << 30
-# Of a program's file: the kernel reads no more of a `#!` line.
+# The part of a program's file that counts: the kernel reads no more of a `#!` line.
 _LOOK_BYTES = 256
 
 # Quoted parts of a line, as far as they hide words of bash.
@@ -178,7 +178,7 @@ def _for_each(values: Sequence[str | None], commands: int, option: str) -> list[
 
 
 def _check(command: Command, points: Sequence[Point]) -> None:
-    # What prepares a command may make the program.
+    # The command's preparation may create the program.
     is_made = not command.hooks.keys().isdisjoint(("setup", "prepare"))
     for point in points:
         argv = command.argv(point)
@@ -229,8 +229,8 @@ def notes(commands: Sequence[Command], points: Sequence[Point]) -> list[str]:
 
 
 def _shell_reason(line: str) -> str | None:
-    """What of a line needs a shell; None where it has only plain words and quotes, and its program is a file,
-    or nothing that a shell knows. Raises UsageError where a quotation is not closed."""
+    """The part of a line that needs a shell; None if it has only plain words and quotes, and its program is a
+    file, or nothing that a shell knows. Raises UsageError if a quotation is not closed."""
     rest = line.removeprefix(_PLAIN.match(line)[0])  # type: ignore[index]
     if rest:
         if rest[0] in "'\"" or rest == "\\":

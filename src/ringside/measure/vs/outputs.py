@@ -1,5 +1,5 @@
-"""Where the output of a command goes, for `vs --output` and `--show-output`, and the figures that `--metric`
-finds in it."""
+"""The destination of a command's output, for `vs --output` and `--show-output`, and the figures that
+`--metric` finds in it."""
 
 import math
 import os
@@ -122,7 +122,7 @@ _PATTERN = re.compile(
     re.DOTALL,
 )
 _HOW = "write it as 'PATTERN' or 'NAME,UNIT,higher=PATTERN', as in --metric 'rate,/s,higher=rate: ([0-9.]+)'"
-# Which unit of ours, and how many of it each is.
+# Our unit for each, and how many of ours it is.
 _METRIC_UNITS: dict[str, tuple[Unit, float]] = {
     **{"s": ("s", 1.0), "ms": ("s", 1e-3), "us": ("s", 1e-6), "ns": ("s", 1e-9), "/s": ("/s", 1.0)},
     **{"B": ("B", 1.0), "KiB": ("B", 1024.0), "MiB": ("B", 1048576.0), "%": ("%", 1.0)},

@@ -74,7 +74,7 @@ def _commit(name: str) -> str:
 
 
 def _git(*words: str) -> str:
-    """What git prints. Raises UsageError with what it complains of."""
+    """The output of git. Raises UsageError with git's error message."""
     try:
         done = subprocess.run(["git", *words], capture_output=True, text=True, check=False)
     except OSError as error:

@@ -34,7 +34,7 @@ class LatencySummary(Message, frozen=True):
 
 
 class SecondOfLoad(Message, frozen=True):
-    """What one second of a load showed; `t_s` counts from the load's beginning."""
+    """The figures of one second of a load; `t_s` counts from the load's beginning."""
 
     t_s: float
     requests: Count = 0
@@ -73,7 +73,7 @@ class StreamCounts(Message, frozen=True):
 
 
 class TargetFigures(Message, frozen=True):
-    """What a load showed of one of several targets."""
+    """The figures of a load for one of several targets."""
 
     requests: Count = 0
     late_requests: Count = 0
@@ -85,7 +85,7 @@ class TargetFigures(Message, frozen=True):
 
 
 class RequestLog(Message, frozen=True):
-    """What became of a log: lines, the most requests of one, lines without room, why it is not whole."""
+    """A log's state: lines, the most requests of one, lines without room, the reason if it is incomplete."""
 
     lines: Count = 0
     of: Count = 1
@@ -94,7 +94,7 @@ class RequestLog(Message, frozen=True):
 
 
 class LoadFigures(Message, frozen=True):
-    """What a load showed, whether by itself or within a trial. Histograms are by name."""
+    """The figures of a load, alone or within a trial. Histograms are by name."""
 
     outcome: str
     detail: str = ""
@@ -228,7 +228,7 @@ class OrphanedCalls(Message, frozen=True):
 
 
 class UpstreamCalls(Message, frozen=True):
-    """What the stub saw of answered requests with an id."""
+    """The stub's figures of answered requests with an id."""
 
     requests: Count
     overlapped: Count
@@ -252,7 +252,7 @@ class LoadMessage(LoadFigures, frozen=True, kw_only=True, tag_field="type", tag=
 
 
 class CpuUse(Message, frozen=True):
-    """What a CPU did during the trial, for all programs; the kernel counts in ticks."""
+    """The use of a CPU during the trial by all programs; the kernel counts in ticks."""
 
     cpu: int
     busy_ns: Nanoseconds

@@ -81,15 +81,15 @@ class HttpRequest(Request, frozen=True):
 
 
 class Templates(Request, frozen=True):
-    """What placeholders in a request, or a line, stand for: rows of values for the columns, with a character
-    for each byte."""
+    """The values of placeholders in a request or a line: rows of values for the columns, with a character for
+    each byte."""
 
     columns: tuple[str, ...] = ()
     rows: tuple[tuple[str, ...], ...] = ()
 
 
 class ExpectedReply(Request, frozen=True):
-    """What a reply must be; without a status, any 2xx or 3xx."""
+    """The properties that a reply must have; without a status, any 2xx or 3xx will do."""
 
     status: int | None = None
     equals: str | None = None
@@ -113,7 +113,7 @@ class VanishingReaders(Request, frozen=True):
 
 
 class StreamMessages(Request, frozen=True):
-    """What the messages of a held-open response must be, and when each is due."""
+    """The expected messages of a held-open response, and when each is due."""
 
     framing: str = "chunk"
     first: str | None = None
@@ -280,8 +280,8 @@ class Limits(Request, frozen=True):
 
 
 class ExpectedLines(Request, frozen=True):
-    """What the lines on stdout that are not protocol lines must be: how many, how many begin with each
-    prefix of one character, the SHA-256 of all of them."""
+    """The expected lines on stdout that are not protocol lines: how many, how many begin with each prefix of
+    one character, and the SHA-256 of all of them."""
 
     total: int | None = None
     starting: dict[str, int] = msgspec.field(default_factory=dict)
@@ -289,7 +289,7 @@ class ExpectedLines(Request, frozen=True):
 
 
 class Evidence(Request, frozen=True):
-    """What makes a trial `ok`: pairs of `::result`, and the other lines of stdout."""
+    """The evidence that makes a trial `ok`: pairs of `::result`, and the other lines of stdout."""
 
     result: dict[str, str] = msgspec.field(default_factory=dict)
     lines: ExpectedLines | None = None
@@ -330,8 +330,8 @@ class Step(Request, frozen=True):
 
 
 class Service(Request, frozen=True):
-    """What the probe does with a program that listens on `host`. `remote`: engines on other machines carry
-    out the loads."""
+    """The probe's work with a program that listens on `host`. `remote`: engines on other machines carry out
+    the loads."""
 
     ready_s: float
     idle_s: float
@@ -380,7 +380,7 @@ class Begun(Request, frozen=True):
 
 
 class PartRecord(Request, frozen=True):
-    """What one engine counted of a load, by its number in the step."""
+    """The counts of one engine in a load, by its number in the step."""
 
     load: int
     record: EngineRecord

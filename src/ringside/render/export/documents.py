@@ -198,8 +198,8 @@ def _cell(analysis: RunAnalysis, cell: CellAnalysis) -> dict[str, Any]:
     }
 
 
-# What a document says of a contender, by the names of its fields in a plan: of each one, and of one that
-# could or could not be measured.
+# The keys of a contender in a document, which are names of fields in a plan: for each contender, and for one
+# that could or could not be measured.
 _CONTENDER = (
     *("title", "family", "model", "language", "kind", "queue", "scheduler", "parallel", "idiom", "tuning"),
     *("unequal", "sharing", "runtime", "runs_on", "command", "version"),
@@ -320,7 +320,7 @@ def _execution(analysis: RunAnalysis, trial: Trial) -> dict[str, Any]:
 
 
 def questions_document(answers: Iterable[QuestionAnswer]) -> dict[str, Any]:
-    """What is known of questions, family by family."""
+    """The answers to questions, family by family."""
     return {
         "format": 1,
         "questions": [

@@ -23,7 +23,7 @@ from ringside.workloads.process import WALL_S
 _MAX_NAME = 400
 _MAX_BENCHER_NAME = 1024
 _PYPERF_VERSION = "1.0"
-# What pyperf calls our units, and how much of its unit one of ours is.
+# pyperf's names for our units, and how many of its units one of ours is.
 _PYPERF_UNITS = {unit: ("second", ns / NS_OF["s"]) for unit, ns in NS_OF.items()} | {"B": ("byte", 1.0)}
 
 
@@ -88,7 +88,7 @@ def pyperf(analysis: RunAnalysis) -> str:
 
 
 def left_out(analysis: RunAnalysis, form: str) -> str:
-    """What a format leaves out, and of one direction which has it; empty where that is nothing."""
+    """The parts that a format leaves out, and the direction that contains them; empty if there are none."""
     absent, why = [], ""
     if form == "pyperf":
         absent = [metric.name for metric in analysis.metrics if metric.unit not in _PYPERF_UNITS]

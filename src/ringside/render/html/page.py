@@ -81,7 +81,7 @@ def render(suite: SuiteAnalysis, source_texts: Mapping[str, str], *, home: str =
 
 @functools.cache
 def _library() -> tuple[Markup, str]:
-    """What draws the plots, a megabyte, the same for all pages: as a script, and packed."""
+    """The library that draws the plots, a megabyte, the same for all pages: as a script, and packed."""
     library = script(vega())
     return library, packed(str(library))
 
@@ -136,7 +136,7 @@ def _suite(analyses: Sequence[RunAnalysis]) -> SuiteSelection | None:
 
 
 def note(analyses: Sequence[RunAnalysis]) -> str:
-    """What runs answer: the note of the one, or of their suite; of runs that have none, what they compare."""
+    """The question of runs: their note, or their suite's; if they have none, what they compare."""
     if len(analyses) == 1:
         return analyses[0].experiment.note.strip()
     suite = _suite(analyses)
@@ -147,7 +147,7 @@ def note(analyses: Sequence[RunAnalysis]) -> str:
     return f"What does each of {units.count(len(names), 'contender')} cost in {listed(problems, most=None)}?"
 
 
-# What the machine did when a run began, and what looked at it: they differ between runs of one machine.
+# Facts of the moment when a run began, and its observer: they differ between runs of one machine.
 _MOMENTARY = {
     "load_average": "load average",
     "pressure_cpu": "CPU pressure (PSI)",
@@ -220,7 +220,7 @@ def _machines(analyses: Sequence[RunAnalysis]) -> dict[tuple[tuple[str, str], ..
 
 
 def _moments(analyses: Sequence[RunAnalysis]) -> TableData:
-    """What the machines did when each run began, and the version that ran it."""
+    """The state of the machines when each run began, and the version that ran it."""
     rows = []
     for analysis in analyses:
         for machine, facts in _each_machine(analysis.run.host):

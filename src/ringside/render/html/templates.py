@@ -55,7 +55,7 @@ def clean(text: str) -> str:
 
 
 def visible(value: Any) -> Any:
-    """What the template puts out: text is cleaned, markup and other values are left as they are."""
+    """The output of a value in a template: text is cleaned, markup and other values stay unchanged."""
     return clean(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
@@ -162,7 +162,7 @@ def vega() -> str:
     return text
 
 
-# What templates ask for themselves.
+# Functions that templates call.
 _FUNCTIONS = (
     *(answers, change_table, claim_table, colour, command_to_repeat, contender_table, diff_answer),
     *(diff_chart, diff_tables, drawing, for_pages, heading, headline_picture, history_chart, missing),

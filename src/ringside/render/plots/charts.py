@@ -22,8 +22,8 @@ def missing() -> str | None:
     return None if importlib.util.find_spec("vl_convert") else "vl-convert-python"
 
 
-# What all plots have in common, as a Vega-Lite configuration: marks have no descriptions of their own, since
-# they are too many; legends stand one below the other, since side by side they leave a narrow panel.
+# The Vega-Lite configuration of all plots: marks have no descriptions of their own, since they are too many;
+# legends stand one below the other, since side by side they leave a narrow panel.
 CONFIG: Json = template("config")
 
 

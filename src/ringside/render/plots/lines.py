@@ -199,7 +199,7 @@ def percentile_place(level: float) -> float:
 
 
 def percentile_ticks(last: float) -> dict[float, str]:
-    """What stands at the places of the axis up to the last one."""
+    """The labels of the axis by position, up to the last position."""
     places = {percentile_place(float(text) / 100): f"{text} %" for text in _PERCENTS}
     return {place: text for place, text in places.items() if place <= last}
 

@@ -1,4 +1,4 @@
-"""What plots are put together from: colours, axes, layers, and the data of estimates."""
+"""The parts of plots: colours, axes, layers, and the data of estimates."""
 
 import itertools
 import json
@@ -79,7 +79,7 @@ def panels(analysis: RunAnalysis, draw: Callable[[Point], Json | None]) -> tuple
 
 
 def template(name: str, **values: Any) -> Any:
-    """What NAME.json in this folder specifies; the text `$x` in it stands for the value of `x`."""
+    """The specification in NAME.json of this folder; the text `$x` in it stands for the value of `x`."""
 
     def filled(part: Any) -> Any:
         if isinstance(part, dict):
@@ -178,7 +178,7 @@ def x_axis(
         # As an expression: Vega-Lite has no other way to words on an axis of numbers.
         choice = " : ".join(f"datum.value == {x!r} ? {json.dumps(word)}" for x, word in words.items())
         whole = [x for x in words if float(x).is_integer()]
-        # Of many places those at whole numbers: more labels would touch each other.
+        # Of many positions only whole numbers have labels: more labels would touch each other.
         places = whole if len(words) > _MOST_WORDS and len(whole) >= _MIN_TICKS else list(words)
         ticks = {"values": places, "labelExpr": f"{choice} : ''"}
     elif log:

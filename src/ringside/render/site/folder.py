@@ -16,7 +16,7 @@ from ringside.text import one_line
 
 MANIFEST = "ringside.json"
 FOLDER_FORMAT = 1
-# What hosts keep beside a site; never read and never written.
+# Files that hosts keep beside a site; never read and never written.
 _OTHERS = (MANIFEST, "CNAME")
 
 
@@ -25,7 +25,7 @@ class _Manifest(msgspec.Struct):
 
     ringside: str
     format: int
-    # Of each file all hashes that it may have after an interrupted writing.
+    # For each file all hashes that it may have after an interrupted write.
     files: dict[str, set[str]]
     about: msgspec.Raw
 

@@ -91,7 +91,7 @@ def data_files(analysis: RunAnalysis) -> dict[str, bytes]:
 
 
 class SiteRun(msgspec.Struct, frozen=True):
-    """What the site's list, index and feed have of a run; times in ISO 8601."""
+    """A run in the site's list, index and feed; times in ISO 8601."""
 
     id: str
     experiment: str
@@ -128,7 +128,7 @@ def _urn(kind: str, name: str) -> str:
 
 
 class SiteList(msgspec.Struct):
-    """What a site's list has besides its files."""
+    """The content of a site's list besides its files."""
 
     # The site's address with the last slash.
     base: str = ""

@@ -12,7 +12,7 @@ from ringside.model.results import Comparison, Obstacle, Verdict
 from ringside.render.text import words
 from ringside.render.text.words import Sentence, blocks, listed, possessive, where
 
-MOST_SENTENCES = 3  # Of a point.
+MOST_SENTENCES = 3  # For one point.
 
 
 def answers(analysis: RunAnalysis) -> list[Sentence]:
@@ -74,7 +74,7 @@ def short_answer(analysis: RunAnalysis) -> str:
 
 
 def _opening(analysis: RunAnalysis, here: Standing, at: str, distances: str) -> Sentence:
-    """Who is first, and the figure; or the `distances` in its place."""
+    """The contenders at the first place with their figure, or with the `distances` instead."""
     best, metric = here.names[0], analysis.headline
     noun, figures = metric.noun, analysis.cell(best, here.point).metrics
     figure = units.with_interval(figures[metric.name], metric.unit)
@@ -144,7 +144,7 @@ def _distances(analysis: RunAnalysis, here: Standing, is_named: bool) -> str:
 
 
 def _elsewhere(analysis: RunAnalysis) -> str:
-    """What is shown of the first place at the other points, the most frequent first."""
+    """The first places at the other points, the most frequent first."""
     standings = analysis.conclusion.standings
     points = grouped((_first(standing), analysis.label(standing.point)) for standing in standings)
     if len(points) == 1 < len(analysis.points):

@@ -21,7 +21,7 @@ _REFERENCES = {"computing": "for work in registers", "memory": "for waits for me
 
 
 def diff_answer(diff: RunDiff) -> Sentence:
-    """What the comparison shows, in one sentence: each change, or that none is shown."""
+    """The result of the comparison in one sentence: each change, or that none is shown."""
     one, other = diff.names
     changed = [each for each in diff.changes if each.verdict in (Verdict.FASTER, Verdict.SLOWER)]
     if not changed:
@@ -59,7 +59,7 @@ def diff_tables(diff: RunDiff) -> list[TableData]:
     of_machine = "changes of the machine and" if is_known else "changes"
     how = f"not paired: intervals hold together with 95 %, and allow for {of_machine} between runs"
     notes = (*([machine] if shifts else []), *contender_changes(diff))
-    # What holds for all stands at the first and below the last.
+    # A note for all points stands at the first and below the last.
     last = len(by_point) - 1
     return [
         table(diff.first.label(point), rows, "" if number else how, notes=notes if number == last else ())
@@ -68,7 +68,7 @@ def diff_tables(diff: RunDiff) -> list[TableData]:
 
 
 def contender_changes(diff: RunDiff) -> list[str]:
-    """What is not the same about contenders in both runs: versions, sources."""
+    """Differences of the contenders that are in both runs: versions, sources."""
     sentences = []
     for name, old in diff.first.contenders.items():
         new = diff.seconds[-1].contenders.get(name)

@@ -119,7 +119,7 @@ def command_to_repeat(analysis: RunAnalysis, cell: CellAnalysis) -> str:
 
 
 def failure_notes(analysis: RunAnalysis, cell: CellAnalysis) -> tuple[str, ...]:
-    """What a failed program, or its build, printed last, and how to repeat the trial."""
+    """The last output of a failed program or its build, and how to repeat the trial."""
     name = cell.cell.contender
     lines: list[str] = []
     if stderr := last_lines(cell.stderr):

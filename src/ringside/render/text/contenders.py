@@ -37,9 +37,9 @@ _MAX_TEXT = 200
 
 
 def contender_table(*analyses: RunAnalysis) -> TableData:
-    """What the contenders are: model, queue, scheduler, version. Columns without text are left out."""
+    """The contenders' properties: model, queue, scheduler, version. Columns without text are left out."""
     contenders = grouped(each for analysis in analyses for each in analysis.contenders.items())
-    # Of a contender whose program differs from workload to workload, each text once.
+    # If a contender's program differs from workload to workload, each text once.
     texts = {
         (name, column): ", ".join(dict.fromkeys(filter(None, map(text_of, planned))))
         for name, planned in contenders.items()

@@ -1,4 +1,4 @@
-"""What each diagnostic says, and what to do about it, in the words of diagnostics.toml."""
+"""The sentence and the remedy of each diagnostic, from the texts in diagnostics.toml."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -88,7 +88,7 @@ def _plain(value: float, digits: int = 3) -> str:
     return f"{value:.{digits}g}" if 1e-4 <= value < 10**digits - 0.5 else significant(value, digits)
 
 
-# Of values that each contender has its own of, how a contender stands in the text.
+# The form of a contender's value, for values that each contender has its own of.
 _BY_CONTENDER: Mapping[str, Callable[[str, float], str]] = {
     "times": lambda name, times: f"{name} ({_plain(times)}×)",
     "amounts": lambda name, ns: f"{name} ({_plain(ns, 2)} ns)",

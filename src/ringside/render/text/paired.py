@@ -24,7 +24,7 @@ from ringside.text import capitalised
 from ringside.workloads.command import COMMAND
 
 _BAR_WIDTH = 40
-_MAX_STEPS = 6  # Of more levels, or slopes, there is no sentence for each.
+_MAX_STEPS = 6  # With more levels or slopes, there is no sentence for each.
 _FLAT = 0.1  # Powers so close to 0 or 1 are called none, and linear.
 _SPREAD = ("mean ± σ", "min", "max")
 _FIRST = ("failures", "load-failed")
@@ -102,7 +102,7 @@ def verdicts(analysis: RunAnalysis, order: str = "auto") -> list[Sentence]:
 
 
 def _sweep(analysis: RunAnalysis) -> list[Sentence]:
-    """Of a command alone: the best level, what may be as good, each over the one before."""
+    """For a command alone: the best level, equally good ones, each level over the previous one."""
     name, metric = analysis.names[0], analysis.headline
     points = [point for point in analysis.points if analysis.cell(name, point).metrics.get(metric.name)]
     values = {point: analysis.cell(name, point).metrics[metric.name] for point in points}
@@ -178,7 +178,7 @@ def table(analysis: RunAnalysis, order: str = "auto") -> TableData:
 
 
 def _counts(analysis: RunAnalysis, name: str) -> Row:
-    """What the loads of a server counted."""
+    """The counts of a server's loads."""
     counts = analysis.load_totals[name]
     has_messages = any(each["messages"] for each in analysis.load_totals.values())
     columns = ("answered", *(["messages"] if has_messages else []), "unfinished")

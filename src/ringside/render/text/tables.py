@@ -120,7 +120,7 @@ def point_rows(analysis: RunAnalysis, point: Point) -> list[Row]:
     headline, baseline, floor = analysis.headline, analysis.experiment.baseline, analysis.floor
     margin = analysis.experiment.margin
     ranking = analysis.rankings[headline.name, point]
-    # Where all are alike, or but for the floor, it says nothing.
+    # If all classes are alike, or all but the floor's, the column says nothing.
     has_class = any(analysis.kind(name) == "bare" for name in analysis.names)
     others = other_metrics(analysis, point)
     rows: list[Row] = []
@@ -146,7 +146,7 @@ def point_rows(analysis: RunAnalysis, point: Point) -> list[Row]:
 
 
 def point_notes(analysis: RunAnalysis, point: Point) -> list[str]:
-    """That figures are implausible, and of programs that still got faster."""
+    """Notes about implausible figures, and about programs that still got faster."""
     ranking = analysis.rankings[analysis.headline.name, point]
     notes = [_IMPLAUSIBLE] if analysis.implausible & set(analysis.names) else []
     if cold := ", ".join(name for name in ranking.order if name in ranking.cold):
@@ -355,7 +355,7 @@ def _by_setting(growth: Growth[Any], titles: Mapping[Point, str], only: str, uni
 
 
 def outlook(row: ScaledContender) -> str:
-    """What can be said of more cores, in a few words; empty without a fit."""
+    """The fit's prediction for more cores, in a few words; empty without a fit."""
     if row.fit is None or row.outlook is None:
         return ""
     # A speed-up is not rounded to a whole number, as cores are: more than that may have been measured.

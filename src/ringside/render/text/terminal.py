@@ -32,7 +32,7 @@ _MIN_SPLIT_WIDTH = 60
 _BAR_CELLS = 8
 # Texts of this many characters are not worth a second line.
 _WHOLE = 22
-# Of a suite, whatever its points; the others are named.
+# For a suite, whatever its points; the other warnings are only named.
 _MOST_WARNINGS = 6
 _STYLES = {"faster": "green", "slower": "red", "even": "yellow", "failed": "bold red", "quiet": "dim"}
 
@@ -190,7 +190,7 @@ def render(
     """Print one table, with its extra columns if `everything` is asked for. On a narrow screen, optional
     columns go first (before the bars, but for the last one), then columns follow in further tables, and at
     last rows become lists."""
-    # What was asked for is not dropped: it follows in tables of its own.
+    # Columns that the user asked for are not dropped: they follow in tables of their own.
     table = replace(table, narrow=()) if everything else brief(table)
     barred = {index for row in table.rows for index, cell in enumerate(row) if cell.bar is not None}
     if len(table.rows) < 2 or console.options.ascii_only:
@@ -273,7 +273,7 @@ def _grid(table: TableData, kept: Sequence[int], barred: Collection[int], box: B
         is_whole = is_number or index == 0
         title = one_line(table.columns[index])
         texts = [title, *(one_line(row[index].text) for row in table.rows)]
-        # What may not wrap, and words, are not broken.
+        # Words, and texts that may not wrap, are not broken.
         parts = [
             part for text in texts for part in ([text] if is_whole or len(text) <= _WHOLE else text.split())
         ]

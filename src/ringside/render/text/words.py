@@ -52,7 +52,7 @@ def verdict_word(verdict: Verdict, metric: Metric) -> str:
 
 
 def undecided(judged: Comparison | CellChange, margin: float | None = None) -> str:
-    """What is shown in place of a difference: three things that are not the same; empty for a difference."""
+    """The text in place of a difference, which has three different meanings; empty for a difference."""
     if judged.obstacle:
         return NO_VERDICT
     if judged.verdict is Verdict.EQUIVALENT:
@@ -131,7 +131,7 @@ def took(analysis: RunAnalysis, *, is_part: bool = False) -> str:
 
 
 def part_name(analysis: RunAnalysis) -> str:
-    """What a part of a suite is called: its name without the suite's, which stands before it."""
+    """The name of a suite's part: without the suite's own name, which stands before it."""
     suite = analysis.plan.suite
     return analysis.experiment.name.removeprefix(f"{suite.name}-" if suite else "")
 

@@ -32,7 +32,7 @@ _ID = "one: 1/2"
 _ID_HEADER = f"X-Request-Id: {_ID}"
 # Writes an answer; says whether the connection goes on.
 Behaviour = Callable[[socket.socket], bool]
-# Of the URLs of upstreams.
+# Paths in the URLs of upstreams.
 _PATHS = ("", "deep/path", "a?b=c")
 
 # Cases mostly wait.

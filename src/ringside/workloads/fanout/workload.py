@@ -17,7 +17,7 @@ from ringside.workloads.phases import CYCLE_NS
 from ringside.workloads.tables import declared
 
 UPSTREAMS = 3
-# Of the widest vectors that there are, two at a time.
+# With the widest vectors that exist, two at a time.
 _ADDITIONS_PER_CYCLE = 16
 _MEDIAN_S, _SIGMA, _TAIL_S = 0.100, 0.5, 1.0
 _TICK_MS = 50

@@ -33,7 +33,7 @@ _COVERED = 0.5
 
 @lru_cache(maxsize=16)
 def expected(units: int, messages: int, every: int, seed: int) -> tuple[int, int]:
-    """What the collector of a correct program reports: the number of failures, and H of the contract."""
+    """The report of a correct program's collector: the number of failures, and H of the contract."""
     order = failures = 0
     for unit in range(units):
         x = first_number(seed + unit)
