@@ -68,7 +68,7 @@ def spin(rounds: int) -> str:
 
 
 def rounds_in(seconds: float, folder: Path) -> tuple[int, int]:
-    """The number of rounds with which the spin takes this long here, and the number that its start is worth."""
+    """The number of rounds with which the spin takes this long here, and the number that its start takes."""
 
     def least(rounds: int) -> float:
         found = []

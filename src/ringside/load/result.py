@@ -23,7 +23,7 @@ _SUB_BUCKETS = 2048
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """A condition that fails a load. `unit`: `ns`, `per second`, `%` or empty (a count). `rate`: of a step."""
+    """A condition that must not hold. `unit`: `ns`, `per second`, `%` or empty (count). `rate`: a step's."""
 
     text: str
     figure: str
