@@ -80,7 +80,7 @@ struct FinishedLoad {
     begin_ns: u64,
     end_ns: u64,
     outcome: Outcome,
-    /// Of engines elsewhere.
+    /// For engines on other machines.
     started: Option<StartedEngines>,
 }
 

@@ -61,7 +61,7 @@ pub struct Awaited {
     /// Records have the service times of answered requests, which are joined with calls of upstreams.
     has_service_times: bool,
     ended: usize,
-    /// What the engines counted together.
+    /// The engines' counts together.
     pub outcome: Outcome,
 }
 

@@ -30,7 +30,7 @@ struct Behaviour {
     cancels: bool,
 }
 
-/// What a lane received: status, body, whether that is the end.
+/// The reply on a lane: status, body, whether that is the end.
 #[derive(Clone, Default, Debug, PartialEq)]
 struct Reply {
     status: Option<u16>,

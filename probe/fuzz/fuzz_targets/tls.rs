@@ -81,7 +81,7 @@ fn pair(step: usize) -> (TlsSession, ServerConnection) {
     (client, server)
 }
 
-/// What follows the handshake: texts in records, of which the last is changed where `data` says so.
+/// The bytes after the handshake: texts in records. The last record is changed if `data` says so.
 fn after_handshake(first: u8, data: &[u8]) {
     let step = usize::from(first >> 2) + 1;
     let (mut client, mut server) = pair(step.max(100));

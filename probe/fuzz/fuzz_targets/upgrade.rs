@@ -5,7 +5,7 @@ use libfuzzer_sys::fuzz_target;
 use engine::load::error::ErrorKind;
 use engine::load::transport::websocket::Upgrade;
 
-/// What came after the handshake, as far as it was complete.
+/// The bytes after the handshake, as far as it was complete.
 fn read<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Result<Option<Vec<u8>>, ErrorKind> {
     // The key of RFC 6455, section 1.3, whose answer is in the corpus.
     let mut upgrade = Upgrade::new(*b"the sample nonce");

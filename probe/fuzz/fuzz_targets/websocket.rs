@@ -32,7 +32,7 @@ fn accept_of(key: &str) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let text = format!("{key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11");
     let hash = ring::digest::digest(&ring::digest::SHA1_FOR_LEGACY_USE_ONLY, text.as_bytes());
-    // 20 bytes and a zero are 28 digits, of which the last is none of theirs.
+    // 20 bytes and a zero are 28 digits. The last digit belongs to the zero.
     let bytes = [hash.as_ref(), &[0]].concat();
     let digits = bytes.chunks(3).flat_map(|group| {
         let bits = u32::from(group[0]) << 16 | u32::from(group[1]) << 8 | u32::from(group[2]);

@@ -1,4 +1,5 @@
-//! What contenders do to get better figures than their work deserves, or more of the machine than they were given.
+//! Contenders' attempts to get better figures than their work deserves, or more of the machine than they were
+//! given.
 
 use crate::common::*;
 use serde_json::{json, Value};
@@ -252,7 +253,7 @@ const CALL: &str = "
 def connect(): return socket.create_connection(('127.0.0.1', UPSTREAM))
 def call(number): return b'GET / HTTP/1.1\\r\\nHost: h\\r\\nX-Request-Id: %d\\r\\n\\r\\n' % number";
 
-/// What is kept of the probe's memory for calls is bounded.
+/// The probe's memory for calls is bounded.
 #[test]
 fn gateways_that_flood_their_upstreams() {
     let long = format!(
@@ -262,7 +263,7 @@ one.sendall(b'GET / HTTP/1.1\\r\\nX-Request-Id: ' + b'x' * 15_000 + b'\\r\\n\\r\
 one.recv(1)"
     );
     run(&gateway(&long)).is("wrong-evidence", "1 calls had ids of more than 64 bytes");
-    // A million requests, of which no answer is read.
+    // A million requests. The client reads no answer.
     let unread = format!(
         "{CALL}
 one = connect()

@@ -1,4 +1,4 @@
-//! What programs leave in their temporary folder goes with the trial, however that ends.
+//! Files that programs leave in their temporary folder are removed with the trial, however it ends.
 
 use crate::common::*;
 use rustix::process::Signal;

@@ -71,7 +71,7 @@ fn the_wait_for_a_stream_is_the_queue() {
         let histograms = &outcome["histograms"];
         let [latency, service, queue, error] = ["latency", "service", "queue", "schedule_error"]
             .map(|name| histograms[name]["mean_ns"].as_f64().unwrap());
-        // Those of the first four that came before the server's settings did not wait.
+        // Those of the first four requests that were sent before the server's settings arrived did not wait.
         let waited = histograms["queue"]["count"].as_u64().unwrap();
         assert!(waited >= 76, "{outcome:#}");
         assert!(queue >= 76.0 / 80.0 * 15e6, "{outcome:#}");
@@ -347,7 +347,7 @@ fn requests_that_were_not_processed_are_sent_again() {
                 bytes.extend(go_away(number, 0));
             }
             if stream.write_all(&bytes).is_err() || turn == 4 {
-                // What comes afterwards is not processed.
+                // Later bytes are not processed.
                 let _ = stream.read_to_end(&mut Vec::new());
                 return;
             }
@@ -368,7 +368,7 @@ fn requests_that_were_not_processed_are_sent_again() {
     }
 }
 
-/// What is wrong, and what the server sends when a request has come.
+/// The error, and the server's reaction when a request has come.
 #[test]
 fn servers_that_break_the_rules() {
     let long = frame(DATA, 0, 1, &vec![0; 20_000]);
@@ -488,7 +488,7 @@ fn the_end_of_a_connection_while_a_body_arrives() {
     }
 }
 
-/// What comes in place of a server's settings.
+/// The bytes that come instead of a server's settings.
 #[test]
 fn a_server_that_begins_wrongly() {
     for (kinds, bytes) in [

@@ -1,4 +1,5 @@
-//! What programs that end by themselves read and write: input files, the hash of their lines, spans, CPUs.
+//! The input and output of programs that end without a signal: input files, the hash of their lines, spans,
+//! CPUs.
 
 use crate::common::*;
 use serde_json::{json, Value};

@@ -1,4 +1,4 @@
-//! What holds for every layer above the sockets: TLS, HTTP/2, WebSocket, and those inside TLS.
+//! Rules for every layer above the sockets: TLS, HTTP/2, WebSocket, and those inside TLS.
 
 use crate::common::certificates::{file, serve};
 use crate::common::driving::*;

@@ -1,4 +1,4 @@
-//! What programs print: evidence, right and wrong, and hostile text.
+//! The output of programs: evidence, right and wrong, and hostile text.
 
 use crate::common::*;
 use serde_json::{json, Value};

@@ -27,7 +27,7 @@ struct Driven {
     reader: BufReader<ChildStdout>,
     request: Value,
     text: String,
-    /// What engines counted.
+    /// The engines' counts.
     records: Vec<Value>,
 }
 
@@ -179,7 +179,7 @@ fn calls_of_upstreams_here_are_joined_with_requests_of_engines_elsewhere() {
     let joined = &load["upstreams"];
     assert_eq!(joined["requests"], 6, "{joined:#}");
     assert!(joined["slowest"]["min_ns"].as_u64().unwrap() >= 1_990_000_000);
-    // What a request took is its slowest upstream, and the rest.
+    // The time of a request is that of its slowest upstream, and the rest.
     let mean = |histogram: &Value| histogram["mean_ns"].as_f64().unwrap();
     let service = mean(&load["histograms"]["service"]);
     let whole = mean(&joined["slowest"]) + mean(&joined["overhead"]);
@@ -289,7 +289,7 @@ fn services_that_are_refused() {
     ] {
         is_refused(&with(request(), &format!("/service/{key}"), value), word);
     }
-    // What engines say of each request has to fit into a line.
+    // The engines' report about each request must fit into a line.
     let many = with(gateway("parallel"), "/service/steps/0/loads/0/plan/requests", json!(1_000_001));
     is_refused(&many, "service times by request");
 }

@@ -41,7 +41,7 @@ fn every_request_has_its_schedule_error() {
     // So many that the first connection surely has some on a busy host as well.
     let outcome = drive(&server, json!({"requests": 2000, "connections": 2}));
     let histograms = &outcome["histograms"];
-    // Of the first connection, between a stamped reply and the next request.
+    // For the first connection, between a stamped reply and the next request.
     let errors = histograms["schedule_error"]["count"].as_u64().unwrap();
     assert!((1..2000).contains(&errors), "{outcome:#}");
     let stamped = outcome["stamped_reads"].as_u64().unwrap();

@@ -161,12 +161,12 @@ fn certificates_that_the_user_named() {
     }
 }
 
-/// What is wrong, and what the server does with the socket.
+/// The error, and the server's treatment of the socket.
 #[test]
 fn servers_that_break_the_rules() {
     type Serve = fn(TcpStream);
     let cases: [(&str, Serve); 5] = [
-        // Of HTTP without TLS.
+        // HTTP without TLS.
         ("tls", |mut stream| {
             let _ = stream.read(&mut [0; 2000]);
             let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");

@@ -90,7 +90,7 @@ fn messages_of_any_size_and_kind_in_any_pieces() {
         let mut socket = WebSocket::from_raw_socket(stream.try_clone().unwrap(), Role::Server, None);
         while let Ok(message) = socket.read() {
             let bytes = message.into_data();
-            // Of text, in two fragments.
+            // A text in two fragments.
             let (head, tail) = bytes.split_at(bytes.len() / 2);
             for (first, part) in [(0x01, head), (0x80, tail)] {
                 let length = part.len() as u8;
@@ -169,7 +169,7 @@ fn streams_of_messages() {
     assert!(outcome["messages"].as_u64().unwrap() >= 2);
 }
 
-/// What is wrong, and what the server sends after its handshake when the first message has come.
+/// The error, and the bytes that the server sends after its handshake when the first message has come.
 #[test]
 fn frames_that_break_the_rules() {
     let huge = [&b"\x82\x7f\x7f\xff\xff\xff\xff\xff\xff\xff"[..], &[0; 1000]].concat();

@@ -1,4 +1,4 @@
-//! What a program does to the probe instead of its work: signals, limits, CPUs, priorities. It is recorded.
+//! A program's interference with the probe: signals, limits, CPUs, priorities. The probe records it.
 
 use crate::sample::host::KernelFiles;
 use crate::start::inherited::{Inherited, Limits};
@@ -11,7 +11,7 @@ use wire::sys::scheduling_of;
 /// The most texts that are kept.
 const MAX_TEXTS: usize = 8;
 
-/// Who sent a signal.
+/// The sender of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signaller {
     Trial(i32),

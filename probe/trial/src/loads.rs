@@ -1,4 +1,4 @@
-//! What a trial asks of a load engine: loads of a service, step after step, and upstreams for it.
+//! A trial's requests to a load engine: loads of a service, step after step, and upstreams for it.
 
 use std::io;
 use std::net::SocketAddr;
@@ -75,7 +75,7 @@ pub trait Loads {
     fn report(&self, writer: &mut Writer) -> Result<(), ReaderGone>;
 }
 
-/// What the driver says of engines elsewhere.
+/// The driver's messages about engines on other machines.
 pub enum Notice {
     Progress,
     /// The last load of this step has ended.

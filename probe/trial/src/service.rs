@@ -25,7 +25,7 @@ pub struct Service {
     steps: usize,
 }
 
-/// What the trial has to do.
+/// The next action of the trial.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Step {
     Wait,

@@ -61,7 +61,7 @@ pub fn parse<T: FromJson>(bytes: &[u8]) -> Result<T, String> {
 /// A JSON text of which the beginning has been read.
 pub struct Reader<'a> {
     rest: &'a str,
-    /// Of the whole text.
+    /// The length of the whole text.
     bytes: usize,
     depth: usize,
 }
@@ -109,7 +109,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What stands between two brackets, separated by commas; `each` reads one.
+    /// The elements between two brackets, separated by commas; `each` reads one.
     fn list(
         &mut self,
         [open, close]: [&str; 2],
@@ -174,7 +174,7 @@ impl Reader<'_> {
         Ok(number)
     }
 
-    /// What an escape stands for; its backslash has been taken.
+    /// The character for an escape; its backslash has been taken.
     fn escaped(&mut self) -> Result<char, String> {
         let (letters, characters) = ("\"\\/bfnrt", b"\"\\/\x08\x0c\n\r\t");
         if let Some(at) = self.rest.chars().next().and_then(|letter| letters.find(letter)) {

@@ -90,10 +90,10 @@ to_json! {
         /// `(thread, cpu_ns)` of threads whose CPU time changed since threads were read last; None where this
         /// sample did not read them, and but for time lines.
         pub cpu_by_thread: Option<Vec<(i32, u64)>>,
-        /// Of the whole host's slabs (sockets, files and their data), stacks of threads, page tables. This and the next one
-        /// are None but for marks and time lines, and where the kernel does not report them.
+        /// The whole host's slabs (sockets, files and their data), stacks of threads, page tables. This and
+        /// the next one are None except for marks and time lines, and if the kernel does not report them.
         pub kernel_bytes: Option<u64>,
-        /// Of the whole host's TCP buffers.
+        /// The whole host's TCP buffers.
         pub tcp_bytes: Option<u64>,
     }
 
@@ -106,7 +106,7 @@ to_json! {
 
     #[derive(Debug)]
     pub struct TrialOutcome as "outcome" {
-        /// That of the request.
+        /// The number of the request.
         pub number: Option<String>,
         pub outcome: Verdict,
         pub detail: String,
@@ -118,14 +118,14 @@ to_json! {
         pub cpu_system_ns: u64,
         pub cpu_source: &'static str,
         pub peak_pss_bytes: Option<u64>,
-        /// Of all processes together, or why it is not known.
+        /// For all processes together, or why it is not known.
         pub peak_memory_bytes: Option<u64>,
         pub peak_memory_unknown: String,
-        /// Of the largest process.
+        /// For the largest process.
         pub peak_process_bytes: Option<u64>,
         /// The most memory in files that no process maps; None for little of it.
         pub unmapped_bytes: Option<u64>,
-        /// Of the whole host's kernel, before the program was started.
+        /// The memory of the whole host's kernel, before the program was started.
         pub kernel_bytes: Option<u64>,
         pub peak_threads: Option<u64>,
         pub peak_processes: Option<u64>,
@@ -141,16 +141,16 @@ to_json! {
         pub left_behind: u64,
         /// In its temporary folder and in shared memory.
         pub left_files: u64,
-        /// What the program did to the probe instead of its work.
+        /// The program's interference with the probe.
         pub interference: Vec<String>,
         pub probe_cpu_ns: u64,
-        /// Of it, what may have been on the program's CPUs.
+        /// The part of it that may have been on the program's CPUs.
         pub probe_shared_cpu_ns: u64,
-        /// Of it, for the program's output while it ran.
+        /// The part of it for the program's output while it ran.
         pub reading_ns: u64,
         pub samples: u64,
         pub sample_interval_ns: Option<u64>,
-        /// Of a time line: the threads with most CPU time, the busiest first.
+        /// For a time line: the threads with most CPU time, the busiest first.
         pub threads: Vec<ThreadCpu>,
         /// The CPUs that the program was given, over the whole trial.
         pub cpus: Vec<CpuTime>,
@@ -198,7 +198,7 @@ to_json! {
         /// Without protocol lines; 0 for a plain command, whose lines are not counted.
         pub lines: u64,
         pub starting: BTreeMap<char, u64>,
-        /// Of a plain command's stdout.
+        /// The hash of a plain command's stdout.
         pub xxh3: Option<String>,
     }
 }

@@ -45,7 +45,7 @@ impl fmt::Display for Errno {
     }
 }
 
-/// What a call returned, unless it failed.
+/// The value that a call returned, unless it failed.
 pub(crate) fn checked<T: PartialOrd + Default>(returned: T) -> Result<T> {
     match returned < T::default() {
         true => Err(Errno::last()),
@@ -110,13 +110,13 @@ pub fn read_into_room(file: impl AsFd, into: &mut Vec<u8>) -> Result<usize> {
     Ok(count)
 }
 
-/// Where a byte stands first. The C library compares many at a time.
+/// The first position of a byte. The C library compares many at a time.
 pub fn find_byte(byte: u8, bytes: &[u8]) -> Option<usize> {
     let found = unsafe { libc::memchr(bytes.as_ptr().cast(), byte.into(), bytes.len()) };
     (!found.is_null()).then(|| found as usize - bytes.as_ptr() as usize)
 }
 
-/// Where a byte stands last.
+/// The last position of a byte.
 pub fn find_last_byte(byte: u8, bytes: &[u8]) -> Option<usize> {
     let found = unsafe { libc::memrchr(bytes.as_ptr().cast(), byte.into(), bytes.len()) };
     (!found.is_null()).then(|| found as usize - bytes.as_ptr() as usize)
@@ -387,7 +387,7 @@ impl CpuSet {
     }
 }
 
-/// Of a thread; 0 is this one.
+/// The CPUs of a thread; 0 is this one.
 pub fn sched_getaffinity(thread: i32) -> Result<CpuSet> {
     let mut set = CpuSet::default();
     let to = (&mut set as *mut CpuSet).cast();
@@ -395,7 +395,7 @@ pub fn sched_getaffinity(thread: i32) -> Result<CpuSet> {
     Ok(set)
 }
 
-/// Of this thread.
+/// Sets the CPUs of this thread.
 pub fn sched_setaffinity(set: &CpuSet) -> Result<()> {
     let set = (set as *const CpuSet).cast();
     done(unsafe { libc::sched_setaffinity(0, size_of::<CpuSet>(), set) })
@@ -446,7 +446,7 @@ pub fn kill(pid: i32, signal: c_int) -> Result<()> {
     done(unsafe { libc::kill(pid, signal) })
 }
 
-/// What clone3 takes.
+/// The argument of clone3.
 #[repr(C)]
 #[derive(Default)]
 pub struct CloneArgs {

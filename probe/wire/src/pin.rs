@@ -5,10 +5,10 @@ use crate::request::Request;
 
 /// The CPUs of a probe that carries out one trial after another.
 pub struct ProbeCpus {
-    /// Those that it was started with.
+    /// The CPUs with which it was started.
     own: CpuSet,
-    /// Those of the last program. They are tried once: that moves the probe there and back, which takes as long as a
-    /// short program.
+    /// The CPUs of the last program. They are tried once: that moves the probe there and back, which takes as
+    /// long as a short program.
     usable: Vec<usize>,
 }
 

@@ -92,7 +92,7 @@ from_json! {
     pub struct ExpectLines {
         pub total: Option<u64>,
         pub starting: BTreeMap<char, u64> = BTreeMap::new(),
-        /// Of all lines, each with its newline.
+        /// The hash of all lines, each with its newline.
         pub sha256: Option<String>,
     }
 
@@ -115,7 +115,7 @@ from_json! {
         pub steps: Vec<Raw> = Vec::new(),
         /// The plan of upstreams that the program may call, which the engine reads.
         pub stub: Option<Raw>,
-        /// Where the program listens, and loads go to.
+        /// The address where the program listens, and to which loads go.
         pub host: IpAddr = Ipv4Addr::LOCALHOST.into(),
         /// Engines on other machines carry out the loads, and the driver tells of them.
         pub remote: bool = false,

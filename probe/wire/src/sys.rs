@@ -196,7 +196,7 @@ pub fn set_dumpable(dumpable: bool) -> io::Result<()> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scheduling([u64; 7], i32);
 
-/// That of a thread; 0 is the calling one.
+/// The scheduling of a thread; 0 is the calling one.
 pub fn scheduling_of(thread: i32) -> os::Result<Scheduling> {
     const IOPRIO_WHO_PROCESS: i32 = 1;
     let mut attributes = [0; 7];

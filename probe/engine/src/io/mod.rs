@@ -18,7 +18,7 @@ use std::time::Duration;
 /// The number of a connection, from 0. It stays the same when the connection is opened again.
 pub type Slot = usize;
 
-/// What a connection has to do next.
+/// The next action of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
     Wait,
@@ -27,7 +27,7 @@ pub enum Next {
     Close,
 }
 
-/// What has arrived.
+/// A part of a reply, as it arrives.
 #[derive(Clone, Copy, Debug)]
 pub enum ReplyPart<'a> {
     /// Bytes of a connection without layers.
@@ -304,7 +304,7 @@ mod tests {
         }
     }
 
-    /// What waits for the kernel to take what was sent before is sent when it has.
+    /// Bytes that wait until the kernel has taken earlier ones have the time of their own send.
     #[test]
     fn bytes_that_wait_have_the_time_of_their_own_send() {
         let (mut own, mut peer) = Connected::new(Stamping::None);

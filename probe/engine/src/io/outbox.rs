@@ -9,7 +9,7 @@ use wire::clock::now_ns;
 /// If more bytes wait, the peer is at fault: it does not read the answers that it asks for.
 const MAX_WAITING_BYTES: usize = 1 << 20;
 
-/// What becomes of bytes to send.
+/// The result of a request to send bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Queued {
     /// They are the next ones.

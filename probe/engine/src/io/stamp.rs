@@ -15,7 +15,7 @@ const CONTROL_BYTES: usize = mem::size_of::<libc::cmsghdr>() + 3 * mem::size_of:
 
 type Time = [i64; 2];
 
-/// Which connections have stamps.
+/// The connections that have stamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stamping {
     None,

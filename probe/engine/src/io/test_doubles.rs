@@ -10,7 +10,7 @@ use wire::clock::{now_ns, sleep_until};
 /// A back-end without connections, which notes what is asked of it.
 #[derive(Default)]
 pub struct FakeIo {
-    /// Of each turn.
+    /// The wait of each turn.
     pub waits: Vec<Wait>,
     /// How long it takes to open a connection, before its connect begins; connects end with the next turn.
     pub open_ns: u64,

@@ -29,7 +29,7 @@ pub struct BodyState {
     tail: Vec<u8>,
     /// The first bytes of a body that is not, or not yet, what it must be.
     seen: Vec<u8>,
-    /// Of the first bodies of a shard.
+    /// For the first bodies of a shard.
     digest: Option<Box<Xxh3Default>>,
 }
 
@@ -210,7 +210,7 @@ mod tests {
         BodyCheck::new(&serde_json::from_str(expect).unwrap()).unwrap()
     }
 
-    /// What is wrong with a body that comes in pieces of this size; empty where it is right.
+    /// The error of a body that comes in pieces of this size; empty if the body is right.
     fn wrong(check: &BodyCheck, body: &[u8], status: Option<u16>, step: usize) -> String {
         let mut state = BodyState::default();
         body.chunks(step).for_each(|piece| check.feed(&mut state, piece));

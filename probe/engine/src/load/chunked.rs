@@ -241,7 +241,7 @@ mod tests {
         let longest = line(MAX_HEAD_BYTES, b"0\r\n", b"\r\n\r\n");
         // The first byte of a trailer is not counted with it.
         assert!(read(&longest, 100).is_ok());
-        // What is wrong first counts, in any pieces.
+        // The first error counts, however the bytes are divided.
         for (bytes, error) in
             [(MAX_HEAD_BYTES - 3, ErrorKind::Protocol), (MAX_HEAD_BYTES - 2, ErrorKind::TooLarge)]
         {

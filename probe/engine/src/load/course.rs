@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use wire::units::nanoseconds;
 
 merged! {
-/// Of a slot: how many requests were due, and the latencies of those that were answered as expected.
+/// A slot: how many requests were due, and the latencies of those that were answered as expected.
 #[derive(Serialize, Deserialize)]
 pub struct TimeSlot {
     due: u64, add;
@@ -24,7 +24,7 @@ impl Default for TimeSlot {
 /// The slots from the start of the load to that of the last request. Without ends there are none.
 #[derive(Default, Serialize, Deserialize)]
 pub struct Timeline {
-    /// Where each slot ends, from the start.
+    /// The end of each slot, from the start.
     pub ends_ns: Vec<u64>,
     pub slots: Vec<TimeSlot>,
 }

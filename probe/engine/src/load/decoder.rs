@@ -353,7 +353,7 @@ impl Decoder {
         })
     }
 
-    /// Of a stream: how many chunks have arrived, and how many more were due at `now_ns`.
+    /// For a stream: how many chunks have arrived, and how many more were due at `now_ns`.
     pub fn received_and_behind(&self, reply: &ReplyState, now_ns: u64) -> Option<(u64, u64)> {
         match reply {
             ReplyState::Stream(stream) => Some(self.stream.received_and_behind(&stream.state, now_ns)),

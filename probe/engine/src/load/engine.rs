@@ -43,7 +43,7 @@ pub struct Outcome {
     pub failed: Option<String>,
     /// VmHWM of this process.
     pub peak_memory_bytes: Option<u64>,
-    /// What became of the log, where there is one.
+    /// The state of the log, if there is one.
     pub log: Option<request_log::Summary>,
 }
 
@@ -90,7 +90,7 @@ pub struct PreparedLoad {
     sleeps_late_ns: u64,
     layers: Option<Arc<Layers>>,
     log: Option<File>,
-    /// What could not be used, and why.
+    /// The features that could not be used, and why.
     pub missing: Vec<String>,
 }
 
@@ -180,7 +180,7 @@ impl Engine {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// What happened since the last call.
+    /// The events since the last call.
     pub fn interval(&self) -> Interval {
         let mut all = Interval::default();
         for live in &self.lives {

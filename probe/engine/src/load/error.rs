@@ -3,14 +3,14 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What an error is to a trial.
+/// The meaning of an error for a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judgement {
     /// The server answered something else than it was asked for.
     WrongAnswer,
     /// A request without an answer: its time is in no figure, or is a lower bound of one that timed out.
     Unanswered,
-    /// What the plan is for.
+    /// The plan intends this error.
     Planned,
 }
 

@@ -10,7 +10,7 @@ pub struct Splitter {
     framing: Framing,
     /// The bytes of an incomplete message. Empty, it has no memory: of thousands of streams few hold anything.
     held: Vec<u8>,
-    /// Of an event: its data so far, where it has any.
+    /// For an event: its data so far, if it has any.
     data: Option<Vec<u8>>,
 }
 

@@ -24,7 +24,7 @@ pub struct ResponseParser {
     state: State,
     /// The bytes of an incomplete head.
     held: Vec<u8>,
-    /// Where its line that is not complete begins, and whether one before was not empty.
+    /// The start of its incomplete line, and whether an earlier line was not empty.
     line_start: u32,
     has_line: bool,
     interim: u8,
@@ -221,7 +221,8 @@ impl ResponseParser {
 }
 
 const ANY: u16 = 256;
-/// What servers of other protocols begin with: a record of TLS, an alert or a handshake; the settings of HTTP/2.
+/// The first bytes of servers of other protocols: a record of TLS, an alert or a handshake; the settings of
+/// HTTP/2.
 const OTHERS: [(&[u16], ErrorKind); 3] = [
     (&[0x15, 3], ErrorKind::Tls),
     (&[0x16, 3], ErrorKind::Tls),

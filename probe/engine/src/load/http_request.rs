@@ -72,7 +72,7 @@ impl TemplatePlan {
     }
 }
 
-/// What a load sends, in its parts: prepared once, before its threads start, and shared by them.
+/// The parts of a load's messages. They are prepared once, before its threads start, and shared by them.
 #[derive(Debug)]
 pub struct MessageTemplate {
     /// By target: a line, or a request until the length of its body.
@@ -142,7 +142,7 @@ fn slash() -> String {
 }
 
 impl RequestPlan {
-    /// What identifies a request to upstreams, by its number: the value of a header.
+    /// The value of a header that identifies a request to upstreams, by the request's number.
     pub fn id(&self) -> Option<impl Fn(u64) -> String> {
         let mut headers = self.headers.iter();
         let (_, value) = headers.find(|(name, _)| name.eq_ignore_ascii_case(ID_HEADER))?;
@@ -272,7 +272,7 @@ impl MessageTemplate {
         let Some(file) = self.body.as_ref().and_then(|body| body.file.as_ref()) else {
             return Ok(request.into());
         };
-        // Of a length that is known, so that it is made in its place.
+        // The length is known in advance, so that the bytes are made in their final place.
         let mut bytes: Rc<[u8]> = (0..request.len() + file.length).map(|_| 0).collect();
         if let Some(all) = Rc::get_mut(&mut bytes) {
             let (start, body) = all.split_at_mut(request.len());

@@ -4,7 +4,7 @@ use super::histogram::Histogram;
 use super::record::{add, merged};
 
 merged! {
-/// What happened in an interval. Its times have two digits, so that it is small enough to be copied.
+/// The events of an interval. Its times have two digits, so that it is small enough to be copied.
 pub struct Interval {
     requests: u64, add;
     errors: u64, add;

@@ -27,7 +27,7 @@ pub fn watch(
         let _ = poll(&mut files, timeout);
         let [ended, signalled] = files.map(|file| file.is_ready());
         if ended {
-            // What came since the last message is written, too.
+            // Events since the last message are written, too.
             return written.and_then(|()| match period_ns {
                 Some(_) => write_progress(engine, now_ns(), last_ns, writer),
                 None => Ok(()),

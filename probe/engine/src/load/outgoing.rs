@@ -8,7 +8,7 @@ use std::sync::Arc;
 use wire::text::quoted_bytes;
 
 impl MessageTemplate {
-    /// What a load sends. The error: the plan is invalid.
+    /// The messages of a load. The error: the plan is invalid.
     pub fn new(plan: &Plan) -> Result<MessageTemplate, String> {
         let templates = plan.templates.as_ref();
         match &plan.request {
@@ -35,7 +35,7 @@ pub struct Encoder {
     message: Arc<MessageTemplate>,
     /// By target: the request, where all requests for it are the same.
     constant: Vec<Option<Rc<[u8]>>>,
-    /// What follows a request that is composed: the file of its body.
+    /// The file that follows a composed request as its body.
     body: Rc<[u8]>,
     /// Whether service times are kept by the requests' numbers.
     pub keeps_service_times: bool,

@@ -1,4 +1,4 @@
-//! Texts with placeholders, of which each request has its own values: `{n}`, `{id}`, `{column}`.
+//! Texts with placeholders (`{n}`, `{id}`, `{column}`). Each request has its own values for them.
 
 use std::fmt;
 use std::io::Write;
@@ -16,7 +16,7 @@ pub enum Piece {
     UrlColumn(usize),
 }
 
-/// What the placeholders of one request stand for.
+/// The values of the placeholders for one request.
 #[derive(Clone, Copy)]
 pub struct Values<'a> {
     pub id: u64,
@@ -149,7 +149,7 @@ impl Pieces {
     }
 }
 
-/// The name in `{name}…`: letters, digits and some signs, of which the first is no digit.
+/// The name in `{name}…`: letters, digits and some signs. It does not begin with a digit.
 fn name(bytes: &[u8]) -> Option<&str> {
     let inner = bytes.strip_prefix(b"{")?;
     let end = inner.iter().position(|byte| !byte.is_ascii_alphanumeric() && !b"_.:-".contains(byte))?;

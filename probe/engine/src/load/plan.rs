@@ -106,7 +106,7 @@ pub struct Http2Plan {
     pub window_bytes: u32,
 }
 
-/// Which of several engines this one is.
+/// The position of this engine among several.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EnginePart {
@@ -145,7 +145,7 @@ pub enum Pacing {
     /// Rates that are constant or change linearly, one after the other.
     Staircase {
         steps: Vec<StepPlan>,
-        /// Of a service: rates are multiples of that at which the first load of this step was answered.
+        /// For a service: rates are multiples of the rate at which the first load of this step was answered.
         of: Option<String>,
     },
 }
@@ -233,7 +233,7 @@ pub enum Framing {
     Line,
     /// The data of a server-sent event.
     Event,
-    /// Of a WebSocket.
+    /// For a WebSocket.
     Message,
 }
 

@@ -14,13 +14,13 @@ const MAX_ENGINES: usize = 1000;
 /// The most requests of a load whose service times another process gets: they fit into one line.
 const MAX_SENT: u64 = 500_000;
 const MAX_THREADS: usize = 256;
-/// Of a connection of HTTP/2.
+/// For one HTTP/2 connection.
 const MAX_STREAMS: usize = 10_000;
 /// From the size that servers assume by default (RFC 9113, section 6.5.2) to the largest.
 const WINDOW_BYTES: RangeInclusive<u32> = 65_535..=(1 << 31) - 1;
 const MAX_SECONDS: f64 = 1e6;
 const MAX_RATE: f64 = 1e8;
-/// Of a time line.
+/// For one time line.
 const MAX_SLOTS: f64 = 10_000.0;
 const MAX_BURST: usize = 1_000_000;
 /// A shorter wait saves nothing; with a longer one there is no schedule.
@@ -193,7 +193,7 @@ impl Plan {
 }
 
 impl StreamPlan {
-    /// Of a load of this protocol.
+    /// Checks these values for a load of this protocol.
     fn check(&self, protocol: Protocol) -> Result<(), String> {
         let (pause, reset) = (self.pause, self.reset);
         if pause.is_none() && reset.is_none() {

@@ -81,7 +81,7 @@ pub struct SecondStats {
 }
 
 merged! {
-/// What became of requests: of all, or of those for one of several targets.
+/// The outcomes of requests: of all, or of those for one of several targets.
 #[derive(Default, Serialize, Deserialize)]
 pub struct Replies {
     latency: Histogram, Histogram::merge;
@@ -95,7 +95,7 @@ pub struct Replies {
 }
 
 merged! {
-/// What layers above the sockets counted.
+/// The counts of the layers above the sockets.
 #[derive(Default, Serialize, Deserialize)]
 pub struct LayerRecord {
     /// How many streams of HTTP/2 the server allows on a connection, where requests waited for them.
@@ -114,7 +114,7 @@ pub struct LayerRecord {
 merged! {
 #[derive(Default, Serialize, Deserialize)]
 pub struct Record {
-    /// Of all requests.
+    /// The replies to all requests.
     replies: Replies, Replies::merge;
     /// By target, where there are several.
     targets: Vec<Replies>, add_targets;
@@ -147,13 +147,13 @@ pub struct Record {
     open_at_end: u64, add;
     most_open: u64, add;
     messages: u64, add;
-    /// Of streams: connections that received a message.
+    /// Streams: connections that received a message.
     fed: u64, add;
-    /// Of streams: messages after the first of each connection.
+    /// Streams: messages after the first of each connection.
     chunks: u64, add;
-    /// Of streams: chunks that were due at the end and had not arrived on open connections.
+    /// Streams: chunks that were due at the end and had not arrived on open connections.
     behind: u64, add;
-    /// Of streams: connections whose response had begun, and was still open at the end.
+    /// Streams: connections whose response had begun, and was still open at the end.
     held: u64, add;
     /// Streams that had received nothing for too long at the end.
     silent: u64, add;

@@ -124,7 +124,7 @@ fn counts(plan: &Plan, record: &Record) -> Map<String, Value> {
         .collect()
 }
 
-/// What concerns each of several targets; empty where there is one.
+/// The figures of each of several targets; empty if there is only one.
 fn targets(record: &Record) -> Vec<Value> {
     let each = record.targets.iter().map(|target| {
         json!({
@@ -232,7 +232,7 @@ pub fn summary(histogram: &Histogram) -> Value {
 mod tests {
     use super::*;
 
-    /// What a request or a stream did, by a number; times of all sizes.
+    /// Records one of the events of a request or a stream, by number, with times of all sizes.
     fn happen(record: &mut Record, random: &mut fastrand::Rng) {
         let ns = 1u64 << random.u64(0..36) | random.u64(0..1000);
         let target = random.usize(0..2);

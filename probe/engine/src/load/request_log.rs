@@ -43,7 +43,7 @@ pub struct Summary {
     pub failed: Option<String>,
 }
 
-/// What one thread hands over.
+/// The lines that one thread hands over.
 #[derive(Default)]
 struct Batch {
     lines: Vec<Line>,

@@ -11,7 +11,7 @@ use wire::units::nanoseconds;
 /// How much earlier than due a message may arrive: the grain of clocks and the jitter of the network.
 const EARLY_TOLERANCE_NS: u64 = 1_000_000;
 
-/// What the messages of all streams must be.
+/// The required form of the messages of all streams.
 #[derive(Clone, Debug)]
 pub struct StreamFormat {
     first: Option<Pieces>,

@@ -11,7 +11,7 @@ const PER_SOURCE: u64 = 20_000;
 
 pub struct Sources {
     targets: Vec<SocketAddr>,
-    /// Those that the plan names, which connections take in turn.
+    /// The addresses that the plan names; connections take them in turn.
     named: Vec<IpAddr>,
     /// More than one source address is needed, and available.
     spread: bool,

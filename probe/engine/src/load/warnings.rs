@@ -216,7 +216,7 @@ fn is_stalled(service: &Histogram) -> bool {
     service.len() > MIN_REPLIES && most_ns > STALL_NS && most_ns > service.quantile(0.5) * STALL_FACTOR
 }
 
-/// Which of the errors are in no latency.
+/// The errors that no latency contains.
 fn left_out(record: &Record) -> String {
     let errors = record.replies.errors.iter();
     let (given_up, others): (Vec<_>, Vec<_>) = errors.partition(|(kind, _)| kind.is_timeout());

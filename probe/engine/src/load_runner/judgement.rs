@@ -10,7 +10,7 @@ use wire::cause::Cause;
 /// With a larger share of requests without an answer, percentiles of the others say nothing.
 const MAX_UNANSWERED_SHARE: f64 = 0.001;
 
-/// Where in a trial a load was: its step, and its own name where a step has several.
+/// The position of a load in a trial: its step, and its own name if a step has several.
 pub fn place(step: &str, name: &str) -> String {
     match name {
         "all" => format!("step {step}"),

@@ -49,7 +49,7 @@ fn ledger() -> Ledger {
     ledger
 }
 
-/// What an engine counted that answered these requests, the last of them first.
+/// The counts of an engine that answered these requests, the last of them first.
 fn outcome(numbers: impl DoubleEndedIterator<Item = u64>) -> Outcome {
     let mut outcome = Outcome::default();
     for number in numbers.rev() {

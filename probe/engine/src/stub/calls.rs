@@ -89,7 +89,7 @@ impl Ledger {
         calls.ends.push((now_ns, answered));
     }
 
-    /// Which calls are more than the ledger keeps, in words.
+    /// The calls beyond the ledger's limit, in words.
     pub fn excess(&self) -> Option<String> {
         if self.untracked > 0 {
             let count = self.untracked;

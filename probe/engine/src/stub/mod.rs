@@ -49,7 +49,7 @@ struct Caller {
     arrival_ns: u64,
     id: Option<Box<[u8]>>,
     keep_alive: bool,
-    /// What the kernel has not taken of an answer: further requests wait.
+    /// The part of an answer that the kernel has not taken: further requests wait.
     unsent: &'static [u8],
     /// The memory of `held`, as it was counted last.
     counted_bytes: usize,

@@ -96,7 +96,7 @@ pub struct Records {
     iv: [u8; 12],
     sequence: u64,
     is_tls13: bool,
-    /// Of AES in TLS 1.2: a part of the nonce stands in the record.
+    /// For AES in TLS 1.2: the record contains a part of the nonce.
     has_nonce: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Where a program may leave files, counted and removed.
+//! Counts and removes the files that a program leaves behind.
 
 pub mod places;
 pub mod removal;

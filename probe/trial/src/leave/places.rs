@@ -1,5 +1,6 @@
-//! Where programs may leave something: a temporary folder of their own, shared memory of the probe's own, keyrings. What a program
-//! leaves there is counted, and no other program finds it.
+//! Folders and kernel objects where programs may leave something: a temporary folder of their own, shared
+//! memory of the probe's own, keyrings. The probe counts what a program leaves there, and no other program
+//! finds it.
 
 use crate::leave::shared_memory::SharedMemory;
 use crate::leave::temporary::{sweep, Temporary};
@@ -12,7 +13,7 @@ const TMPDIR: &str = "TMPDIR";
 pub struct Places {
     pub shared: Option<Arc<SharedMemory>>,
     temporary: Option<Temporary>,
-    /// Where folders of killed probes were removed.
+    /// The folder in which the folders of killed probes were removed.
     swept: Option<String>,
     /// The user's keys before the trial; None for a plain command, which may use them.
     keys: Option<Vec<i32>>,

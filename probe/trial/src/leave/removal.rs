@@ -8,7 +8,7 @@ use std::os::unix::io::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Instant;
 use wire::os::{self, fstat, openat, openat2, unlinkat, Dir, Errno};
 
-/// What was done below a folder.
+/// The files removed below a folder.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Removed {
     /// Files and folders that are gone.

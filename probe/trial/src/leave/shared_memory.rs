@@ -14,7 +14,7 @@ pub struct SharedMemory {
     folder: OwnedFd,
     /// The number that the kernel gives to its file system.
     pub device: u64,
-    /// What the file system has without any file.
+    /// The number of inodes in the file system without any file.
     inodes: u64,
     /// The POSIX queues of the namespace; None where the kernel does not show them.
     queues: Option<OwnedFd>,

@@ -15,7 +15,7 @@ pub struct End {
     pub unread_bytes: u64,
     pub cpus: Vec<CpuTime>,
     pub pressure: Pressure,
-    /// Of the host's kernel, before the program was started.
+    /// The memory of the host's kernel, before the program was started.
     pub kernel_bytes: Option<u64>,
 }
 

@@ -39,7 +39,7 @@ impl Trial<'_, '_> {
     /// The program has ended by itself: reads what it wrote before, and gives other processes time to follow it, under
     /// the same limits. Returns how many count as left behind, where that is decided already.
     pub(super) fn follow(&mut self, end: &End) -> Result<Option<u64>, Abort> {
-        // What was written before the end counts as if it had been read before it.
+        // Output written before the end counts as if it had been read before it.
         self.cause = None;
         for event in self.output.read_exactly(end.unread_bytes) {
             self.handle(event, end.ns, false)?;

@@ -1,4 +1,4 @@
-//! What the program's lines bring about.
+//! The effects of the program's lines.
 
 use super::{Abort, Trial};
 use crate::says::protocol_line::{Event, Parsed};

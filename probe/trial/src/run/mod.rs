@@ -77,7 +77,7 @@ struct Trial<'a, 'w> {
     port: Option<u16>,
     result: Option<BTreeMap<String, String>>,
     paused_ns: u64,
-    /// What of the pauses is wall time, as the program worked.
+    /// The part of the pauses that is wall time, because the program worked.
     worked_ns: u64,
     /// Sockets that listened at the port, and perhaps were not the program's.
     unknown_listeners: Vec<u64>,

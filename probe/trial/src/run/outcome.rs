@@ -22,7 +22,7 @@ const UNACCOUNTED_NS: u64 = 10_000_000;
 /// Both accounts are in microseconds, and that of children is a difference of two, for user and system.
 const ROUNDING_NS: u64 = 4_000;
 
-/// What was found out after the program's end.
+/// The findings after the program's end.
 pub struct Findings<'a> {
     pub end: End,
     pub leftover: &'a Leftover,
@@ -58,7 +58,8 @@ impl Trial<'_, '_> {
         let cpu = cpu.filter(|_| escaped.is_none() && !lacks(ROUNDING_NS));
         let (mut cpu_user_ns, cpu_system_ns) =
             cpu.map_or((usage.user_ns, usage.system_ns), |cpu| (cpu.user_ns, cpu.system_ns));
-        // Of children whose parent ignored SIGCHLD: the cgroup has them, and samples have what they saw.
+        // CPU time of children whose parent ignored SIGCHLD: the cgroup has it, and samples have the part
+        // that they saw.
         let lost_ns = findings.sampler.last_cpu_ns.max(inside_ns).saturating_sub(waited_ns);
         let has_lost_children = lost_ns > UNACCOUNTED_NS;
         if cpu.is_none() {

@@ -63,13 +63,14 @@ impl<'a> Trial<'a, '_> {
         self.loads.as_ref().map_or_else(String::new, |loads| loads.step_name(step))
     }
 
-    /// Where the program is to listen.
+    /// The address on which the program should listen.
     pub(super) fn host(&self) -> IpAddr {
         let service = self.request.service.as_ref();
         service.map_or(Ipv4Addr::LOCALHOST.into(), |service| service.host)
     }
 
-    /// What the driver says of engines elsewhere. It hangs up when it no longer wants the trial, or has died.
+    /// Reads the driver's messages about engines on other machines. The driver hangs up when it no longer
+    /// wants the trial, or has died.
     pub(super) fn read_notices(&mut self, now_ns: u64) -> Result<(), Abort> {
         let failed = |why| Abort::Failed(io::Error::new(io::ErrorKind::Other, why));
         let Some(notices) = self.notices.as_mut() else {

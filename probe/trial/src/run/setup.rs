@@ -1,4 +1,4 @@
-//! What precedes a trial: its parser, and the error of a program that cannot be started.
+//! Prepares a trial: its parser, and the error of a program that cannot be started.
 
 use crate::leave::places::Places;
 use crate::loads::Loads;
@@ -14,22 +14,22 @@ use std::rc::Rc;
 use wire::request::Request;
 use wire::text::quoted;
 
-/// What was prepared before the trial.
+/// The preparations for a trial.
 pub struct Setup<'a> {
     /// With upstreams that listen.
     pub loads: Option<Box<dyn Loads>>,
-    /// What could not be used so far, and why.
+    /// The features that could not be used so far, and why.
     pub missing: Vec<String>,
     /// The CPUs that the probe was started with, where it has pinned itself to others.
     pub inherited_cpus: Vec<usize>,
     /// Times of the reference computations.
     pub reference: Option<reference::Times>,
-    /// Of the trial before, where it can be used again.
+    /// The cgroup of the previous trial, if it can be used again.
     pub cgroup: Option<Cgroup>,
     pub files: Rc<KernelFiles>,
     pub procfs: &'a mut ProcFs,
     pub signals: BorrowedFd<'a>,
-    /// Where the program may leave files.
+    /// The places where the program may leave files.
     pub places: &'a mut Places,
     pub launcher: &'a mut Launcher,
     /// The state of the host and of the probe is compared before and after: counters, limits, settings.

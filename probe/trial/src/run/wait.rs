@@ -4,7 +4,7 @@ use super::Trial;
 use std::io;
 use wire::os::{poll, Errno, PollFd};
 
-/// What is ready after a wait.
+/// The events that are ready after a wait.
 pub struct Ready {
     pub signals: bool,
     pub exited: bool,

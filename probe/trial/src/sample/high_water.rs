@@ -3,8 +3,8 @@
 
 use wire::sys::Reaped;
 
-/// What a fault may add to a process: the kernel maps up to sixteen pages of a file at once, in the start of programs
-/// some three.
+/// The memory that one page fault may add to a process: the kernel maps up to sixteen pages of a file at
+/// once, in the start of programs some three.
 const FAULT_BYTES: u64 = 12 << 10;
 
 /// A figure may be too small by one part in this many.
@@ -23,7 +23,7 @@ pub struct HighWater {
     pub child_faults: Option<u64>,
 }
 
-/// What samples saw of the tree.
+/// The tree as samples saw it.
 #[derive(Debug, Default)]
 pub struct SampledPeak {
     /// The most processes in one of them.

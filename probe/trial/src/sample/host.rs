@@ -10,9 +10,9 @@ use wire::sys::tick_ns;
 /// Below /proc: what every trial reads, twice or more.
 pub struct KernelFiles {
     pub procfs: ProcFs,
-    /// What /proc lacks for the figures of trials.
+    /// The figures of trials for which /proc has no values.
     pub missing: Vec<String>,
-    /// Of the probe itself.
+    /// The probe's own.
     pub oom_score: ReopenedFile,
     pub core_pattern: ReopenedFile,
     /// The status of the process that started the probe.
@@ -119,7 +119,7 @@ impl HostBaseline {
         }
     }
 
-    /// What each CPU did since; a CPU that went offline is left out.
+    /// The times of each CPU since then; a CPU that went offline is left out.
     pub fn cpus_since(&self) -> Vec<CpuTime> {
         let cpus: Vec<_> = self.cpus.iter().map(|time| time.cpu).collect();
         let now = self.files.cpu_times(&cpus);
@@ -175,7 +175,7 @@ fn parse_stat(text: &[u8], tick_ns: u64) -> Vec<CpuTime> {
             stolen_ns: steal,
         })
     };
-    // Those of single CPUs are the first.
+    // The lines of single CPUs come first.
     let lines = text.lines().take_while(|line| line.starts_with("cpu"));
     lines.filter_map(line).collect()
 }

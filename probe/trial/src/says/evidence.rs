@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use wire::request::Expect;
 use wire::text::quoted;
 
-/// What the probe observed of a program's stdout.
+/// The probe's observations of a program's stdout.
 #[derive(Debug, Default)]
 pub struct Observed {
     pub result: Option<BTreeMap<String, String>>,

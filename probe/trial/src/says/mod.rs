@@ -1,4 +1,4 @@
-//! What a program prints, and the verdict on it.
+//! A program's output, and the verdict on it.
 
 pub mod evidence;
 pub mod pipe;

@@ -87,7 +87,7 @@ impl OutputPipe {
         }
         if let (true, false, Some(file)) = (self.bytes > MUCH_BYTES, self.is_enlarged, &self.file) {
             self.is_enlarged = true;
-            // Where the user has too much in pipes, it stays as it is.
+            // If the user's pipes hold too much already, the size stays unchanged.
             let _ = os::set_pipe_size(file, PIPE_BYTES);
         }
         let busy = self.last_ns.is_some_and(|last| now_ns - last < 2 * COALESCE_NS);

@@ -21,10 +21,11 @@ pub struct StdoutParser {
     /// Counts by prefixes that are not ASCII.
     non_ascii: Vec<(char, u64)>,
     prefixes: Vec<char>,
-    /// Of the ordinary lines, each with its newline, where the request asks for it.
+    /// The hash of ordinary lines, each with its newline, if the request asks for it.
     hash: Option<Hash>,
-    /// Of a plain program's bytes: no line is a protocol line. A program that wanted to pass for another could print
-    /// what that prints, so the hash need not resist forgery; it must not slow the program.
+    /// The hash of a plain program's bytes: no line is a protocol line. A program that wanted to pass for
+    /// another could print what that prints, so the hash need not resist forgery; it must not slow the
+    /// program.
     plain: Option<Box<Xxh3Default>>,
     state: State,
     protocol_lines: u64,

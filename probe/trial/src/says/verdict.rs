@@ -9,7 +9,7 @@ use wire::request::Expect;
 /// Everything that the verdict depends on.
 pub struct Facts<'a> {
     pub cause: &'a Cause,
-    /// Of the program itself.
+    /// The program's own.
     pub exit_status: Option<i32>,
     pub signal: Option<i32>,
     /// The kernel killed a process of the tree for want of memory.

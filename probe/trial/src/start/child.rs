@@ -73,7 +73,7 @@ pub unsafe fn fork(order: *mut Order) {
     }
 }
 
-/// What each program inherits from the launcher.
+/// Prepares what each program inherits from the launcher.
 unsafe fn prepare(order: &Order) {
     // A session of its own: a signal from the terminal is for the probe.
     call!(SYS_setsid);

@@ -1,4 +1,5 @@
-//! What programs inherit from the process that starts them. Any process of the same user may change it.
+//! Settings that programs inherit from the process that starts them. Any process of the same user may change
+//! them.
 
 use wire::os::{sched_getaffinity, CpuSet};
 use wire::sys::{self, scheduling_of, Scheduling};
@@ -22,7 +23,7 @@ const RESOURCES: [(u32, &str); 15] = [
     (libc::RLIMIT_RTTIME, "real-time CPU time"),
 ];
 
-/// What a process hands on. Values that the kernel does not report never count as a difference.
+/// The settings that a process hands on. Values that the kernel does not report never count as a difference.
 #[derive(PartialEq)]
 pub struct Inherited {
     pub scheduling: Option<Scheduling>,
@@ -46,12 +47,12 @@ impl Inherited {
 pub struct Limits([Option<(u64, u64)>; RESOURCES.len()]);
 
 impl Limits {
-    /// Those of a process; 0 is this one. Zombies keep their limits until reaped.
+    /// The limits of a process; 0 is this one. Zombies keep their limits until reaped.
     pub fn of(pid: i32) -> Limits {
         Limits(RESOURCES.map(|(resource, _)| sys::limit_of(pid, resource)))
     }
 
-    /// Which of them are lower in `now`, in words.
+    /// The limits that are lower in `now`, in words.
     pub fn lowered_to(&self, now: &Limits) -> Option<String> {
         let limits = RESOURCES.iter().zip(self.0.iter().zip(now.0));
         let lowered = limits.filter_map(|((_, name), (before, now))| {

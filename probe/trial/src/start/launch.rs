@@ -116,7 +116,7 @@ fn elsewhere(key: &str, path: &Option<String>, pipe: OwnedFd) -> io::Result<Owne
     Ok(file.into())
 }
 
-/// Where the program may be: its own path when it has a slash, else below each folder of PATH.
+/// The possible paths of the program: its own path if that has a slash, else below each folder of PATH.
 fn candidates(program: &str, path: Option<&str>) -> Vec<String> {
     if program.contains('/') {
         return vec![program.to_owned()];

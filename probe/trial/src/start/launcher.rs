@@ -19,7 +19,7 @@ use wire::clock;
 use wire::os::{self, pidfd_open, poll, sched_getaffinity, CloneArgs, CpuSet, Errno, PollFd};
 use wire::sys;
 
-/// What a program is started with.
+/// The settings with which a program is started.
 pub struct Plan<'a> {
     /// Paths that are tried in turn, as execvp would.
     pub paths: Vec<String>,
@@ -50,7 +50,7 @@ pub struct Started {
     pub start_ns: u64,
     /// The size of the process that it was cloned from: less than this the kernel does not report for it.
     pub floor_bytes: u64,
-    /// Where it could not be executed, and why. It has ended then.
+    /// The step that failed, and why, if the program could not be executed. It has ended then.
     pub failure: Option<(Step, io::Error)>,
     /// Why it is not in the cgroup.
     pub unmoved: Option<io::Error>,
@@ -100,7 +100,7 @@ const RESUMING_NS: u64 = 100_000_000;
 pub struct Launcher {
     /// Shared with the process, at the same address, so that pointers into it mean the same in both.
     order: *mut Order,
-    /// That of plain commands.
+    /// For plain commands.
     process: Option<Process>,
 }
 
@@ -275,7 +275,7 @@ impl Launcher {
     }
 }
 
-/// Where texts are written.
+/// The destinations of texts.
 struct Texts {
     next: *mut u8,
     end: usize,

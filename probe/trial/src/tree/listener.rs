@@ -24,7 +24,7 @@ pub enum Owner {
     Unknown(Vec<u64>),
 }
 
-/// Who accepts connections to an address of TCP, seen from the processes of the trial.
+/// The owner of a TCP address on which connections are accepted, seen from the processes of the trial.
 pub fn owner(procfs: &mut ProcFs, processes: &[Process], address: SocketAddr) -> Owner {
     let mut listeners = listeners(procfs, address);
     // The kernel prefers the socket with the nearest address; those with the same one share the connections.

@@ -15,7 +15,7 @@ use wire::os::{
 };
 use wire::sys;
 
-/// What the host knows of the process inside, which would no longer see it.
+/// The host's facts about the process inside, which would no longer see them.
 struct Outside {
     pid: u32,
     proc: OwnedFd,
@@ -23,7 +23,7 @@ struct Outside {
 
 static OUTSIDE: OnceLock<Outside> = OnceLock::new();
 
-/// Which process goes on.
+/// The process that continues.
 pub enum Side {
     /// The first process of the new namespaces, with shared memory of its own, or why it has none.
     Inside(Result<Option<SharedMemory>, String>),

@@ -86,7 +86,7 @@ pub struct ProcFs {
 /// How often the threads of a process are listed until one is found that has not ended.
 const LISTINGS: usize = 3;
 
-/// What is shorter was read whole.
+/// A shorter text was read completely.
 const WHOLE_BYTES: usize = 2048;
 
 impl ProcFs {

@@ -152,7 +152,7 @@ impl<'a> Supervisor<'a> {
         self.status.is_some() && !had_ended
     }
 
-    /// Where the program itself has ended and was not reaped yet: whether it waited for children.
+    /// If the program itself has ended and was not reaped yet: notes whether it waited for children.
     fn look_for_children(&mut self) {
         if self.status.is_none() && self.ends_within(Duration::ZERO) {
             let program = self.procfs.process(self.pid);
@@ -205,7 +205,7 @@ impl<'a> Supervisor<'a> {
                 tree.len() as u64
             }
         };
-        // Where /proc hides processes, none may be seen although the program runs.
+        // If /proc hides processes, none may be visible although the program runs.
         let runs = self.status.is_none() && !self.ends_within(Duration::ZERO);
         if alive > 0 || runs {
             // Among thousands of processes the probe would hardly get a CPU. No harm where it

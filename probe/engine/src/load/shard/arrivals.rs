@@ -133,7 +133,7 @@ mod tests {
     use crate::load::partition::Partition;
     use crate::load::plan::Pacing;
 
-    /// Four requests per second, of which each may wait for this long.
+    /// Four requests per second. Each may wait for this long.
     fn arrivals(slack_ns: u64) -> Arrivals {
         let pacing = Pacing::Constant { rate_per_s: 4.0, burst: 1 };
         let pacer = || Pacer::new(&pacing, Partition::new(0, 1, 1), None, Some(4));

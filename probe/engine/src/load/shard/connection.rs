@@ -3,7 +3,7 @@
 use crate::load::decoder::ReplyState;
 use std::ops::Range;
 
-/// What a connection does, and since when.
+/// The state of a connection, and since when it has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// It is not connected. Where each request has a connection of its own: from when on it could take one.
@@ -26,7 +26,7 @@ pub enum Stage {
 pub struct Busy {
     /// When the request went to the kernel; until then, when the engine began with it.
     pub sent_ns: u64,
-    /// What the time-out counts from: the sending; of a stream, the arrival of its last bytes.
+    /// The start of the time-out: the sending; for a stream, the arrival of its last bytes.
     pub active_ns: u64,
 }
 
@@ -70,7 +70,7 @@ pub struct Connection {
     pub has_answered: bool,
     /// It is in the list of free connections.
     pub is_listed: bool,
-    /// Of the slots that share a connection, this one counts for it.
+    /// Among the slots that share a connection, this one counts for it.
     pub is_counted: bool,
     /// The intended instant of a request that waits for the connect.
     pub pending_ns: Option<u64>,

@@ -76,7 +76,8 @@ const MIN_SWEEP_NS: u64 = 1_000_000;
 /// A turn of a back-end handles at least this many events, where there are as many.
 const MIN_EVENTS_PER_TURN: usize = 1024;
 
-/// What waits for a time-out, or as long as its patience is, is given up in time.
+/// Short enough to give up requests in time: those that wait for a time-out, or for the end of a client's
+/// patience.
 fn sweep_period_ns(plan: &Plan) -> u64 {
     let patience_s = plan.patience_s.unwrap_or(plan.timeout_s);
     (nanoseconds(patience_s.min(plan.timeout_s)) / 10).clamp(MIN_SWEEP_NS, SWEEP_NS)

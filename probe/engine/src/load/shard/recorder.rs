@@ -24,7 +24,7 @@ struct Run {
 pub struct ReplyTimes {
     pub latency_ns: u64,
     pub service_ns: u64,
-    /// Where the reply came in one read.
+    /// For a reply that came in one read.
     pub first_byte_ns: Option<u64>,
     /// For a reply after the end of the load: the share of its service before the end.
     pub late_share: Option<f64>,

@@ -7,7 +7,7 @@ use wire::clock::now_ns;
 /// A busy-poll that takes longer was preempted: the rest of it does not count as polling.
 const MAX_POLL_NS: u64 = 10_000;
 
-/// What a shard waits for.
+/// The events for which a shard waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wakeup {
     /// The next instant at which something is due.
@@ -197,7 +197,7 @@ const COALESCE_NS: u64 = 500_000;
 /// within a quarter of their interval if the first is late by three quarters, so this adds at most a third to it.
 const COALESCE_STAMPED_NS: u64 = 8_000_000;
 const COALESCED_PARTS: u64 = 4;
-/// Where the interval is not known.
+/// For an interval that is not known.
 const COALESCE_UNKNOWN_NS: u64 = 2_000_000;
 
 /// Whether replies may wait in the kernel until the thread has something else to do. This saves a wake-up for each, and

@@ -32,7 +32,7 @@ const FIELD_BYTES: usize = 32;
 /// A connection that wakes itself more often in succession makes no progress.
 const MAX_POLLS: usize = 1000;
 
-/// What has woken: lanes, and the connection itself.
+/// The lanes that have woken, and whether the connection itself has.
 #[derive(Default)]
 struct Ready {
     lanes: Vec<Lane>,
@@ -121,15 +121,15 @@ const WHOLE_BODY_BYTES: usize = 65_535;
 
 /// A request and its reply.
 struct Exchange {
-    /// Of the requests that were to be sent.
+    /// The number of the next request to send.
     number: u64,
     reply: ReplyStage,
     stream: SendStream<Bytes>,
     /// The part of a large body for which the server has no room yet.
     rest: Bytes,
-    /// Of the reply's body.
+    /// Bytes of the reply's body.
     received: u64,
-    /// Of a gRPC reply: its status, once it is known.
+    /// For a gRPC reply: its status, once it is known.
     grpc: Option<Option<u16>>,
 }
 
@@ -152,7 +152,7 @@ impl Exchange {
             let room = match self.stream.capacity() {
                 0 => match self.stream.poll_capacity(context) {
                     Poll::Ready(Some(Ok(room))) => room,
-                    // Where the stream has ended the reply says why.
+                    // If the stream has ended, the reply says why.
                     _ => return,
                 },
                 room => room,
@@ -166,7 +166,7 @@ impl Exchange {
     }
 }
 
-/// What has arrived on a lane.
+/// An arrival on a lane.
 pub enum Arrived {
     /// The status; of a gRPC reply that failed at its end once more, with that of the call.
     Head(u16),
@@ -361,7 +361,8 @@ impl Http2 {
         }
     }
 
-    /// What a lane has next. `polled` gets the error of the connection, where it had to do something meanwhile.
+    /// The next arrival on a lane. `polled` gets the connection's error, if the connection had to act
+    /// meanwhile.
     pub fn next(&mut self, polled: &mut Result<(), LayerError>) -> Option<(Lane, Arrived)> {
         loop {
             if self.lanes_to_poll.is_empty() {

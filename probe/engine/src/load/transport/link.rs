@@ -79,7 +79,7 @@ pub struct Link {
     pub opener: Slot,
     /// The load has been told that it is connected.
     pub is_open: bool,
-    /// Of HTTP/2, by lane: whether it belongs to the load.
+    /// HTTP/2: for each lane, whether it belongs to the load.
     pub attached: Vec<bool>,
     /// The slot that stands for the connection in the load's counts.
     pub owner: Option<Slot>,

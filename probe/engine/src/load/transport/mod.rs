@@ -21,7 +21,7 @@ use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// What was wrong with a connection.
+/// An error of a connection.
 #[derive(Debug)]
 pub struct LayerError {
     pub kind: ErrorKind,

@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use verify::{is_self_signed, Verifier};
 
-/// What all sessions of a load have in common.
+/// Shared by all sessions of a load.
 pub struct TlsConfig {
     client: Arc<ClientConfig>,
     identity: Arc<Identity>,
@@ -234,7 +234,7 @@ impl TlsSession {
     }
 }
 
-/// What an error means to the user.
+/// The meaning of an error for the user.
 fn fault(error: &Error) -> LayerError {
     let Error::InvalidCertificate(why) = error else {
         let text = match error {

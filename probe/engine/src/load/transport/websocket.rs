@@ -18,10 +18,10 @@ const BINARY: u8 = 2;
 const CLOSE: u8 = 8;
 const PING: u8 = 9;
 const PONG: u8 = 10;
-/// Of the payload of a control frame: those from 8 on.
+/// The limit for the payload of a control frame: a frame with an opcode from 8 on.
 const MAX_CONTROL_BYTES: usize = 125;
 
-/// What all connections of a load have in common.
+/// Shared by all connections of a load.
 pub struct WebSocketPlan {
     handshake: MessageTemplate,
     /// Nothing is sent after the handshake.
@@ -37,7 +37,7 @@ impl WebSocketPlan {
     }
 }
 
-/// What arrives.
+/// An arrival on a connection.
 pub enum Incoming {
     Message(Vec<u8>),
     /// The server ends the session.
@@ -109,7 +109,7 @@ impl WebSocket {
                 }
             }
         }
-        // What is left is the beginning of a frame.
+        // The rest is the beginning of a frame.
         self.input.drain(..std::mem::take(&mut self.read));
         Ok(None)
     }

@@ -29,7 +29,7 @@ pub struct FileMemory {
     /// When the trial began, by the clock of the kernel's files. What has not changed since is an input.
     began: (i64, i64),
     budget: SamplingBudget,
-    /// What the last reading found.
+    /// The result of the last reading.
     last: u64,
     /// The most that no process mapped; None for less than 16 MiB.
     pub peak: Option<u64>,
@@ -176,7 +176,7 @@ mod tests {
         memory.least = 0;
         assert!(memory.exceeds_floor(0, &procfs, &tree));
         assert!(!memory.exceeds_floor(1, &procfs, &tree), "it has to rest");
-        // What was there before the trial is no memory of its program.
+        // Memory from before the trial does not belong to its program.
         memory.began = (file_time().0 + 60, 0);
         assert!(!memory.exceeds_floor(REST_NS, &procfs, &tree));
         memory.began = (0, 0);

@@ -68,7 +68,7 @@ pub struct Peaks {
 pub struct Sampler {
     procfs: ProcFs,
     probe: i32,
-    /// Of regular samples.
+    /// The schedule of regular samples.
     pub schedule: Schedule,
     limits: Limits,
     pub threads: Threads,
@@ -151,7 +151,7 @@ impl Sampler {
         sys::children_usage().since(&self.before)
     }
 
-    /// What samples saw, for the peak of the tree.
+    /// The samples' figures for the peak of the tree.
     pub fn seen(&self) -> SampledPeak {
         let usage = self.children_usage();
         SampledPeak {
@@ -256,7 +256,7 @@ impl Sampler {
                 let own = tree.iter().map(|process| ((process.pid, process.start_ticks), process.faults));
                 self.seen_faults = self.faults.update(own, |_| false);
             }
-            // Where PSS may not be read, RSS has to do.
+            // If the probe may not read PSS, it uses RSS.
             let mut memory = sample.pss_bytes.unwrap_or(sample.rss_bytes);
             if has_files {
                 let mapped = pss.map_or(sample.rss_bytes, |pss| pss.shared_bytes);

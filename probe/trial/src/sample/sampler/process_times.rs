@@ -8,7 +8,7 @@ pub type Key = (i32, u64);
 
 #[derive(Default)]
 pub struct ProcessTimes {
-    /// Of the processes of the last sample.
+    /// The processes of the last sample.
     alive: HashMap<Key, u64>,
     /// The sum of those that have ended since they were sampled.
     ended_ns: u64,

@@ -9,7 +9,7 @@ use wire::sys::compare_memory;
 const SHARE: u64 = 500;
 const REST_NS: u64 = 2_000_000_000;
 
-/// What a sample shows of the tree before its PSS is read.
+/// A sample of the tree before its PSS is read.
 pub struct Resident {
     pub rss_bytes: u64,
     pub processes: u64,
@@ -53,7 +53,7 @@ impl PssReader {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pss {
     pub bytes: u64,
-    /// Of it, what is in files that are on no disk.
+    /// The part of it in files that are on no disk.
     pub shared_bytes: u64,
     /// Each page once: what the processes have alone, and what the one that shares most shares.
     pub resident_bytes: u64,

@@ -30,7 +30,7 @@ pub struct Cgroup {
     folder: OwnedFd,
     procs: OwnedFd,
     cpu: OwnedFd,
-    /// Those of controllers; None where they are not delegated.
+    /// Files of controllers; None if the controllers are not delegated.
     memory_max: Option<OwnedFd>,
     processes_max: Option<OwnedFd>,
     memory_events: Option<OwnedFd>,

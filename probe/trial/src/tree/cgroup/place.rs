@@ -9,12 +9,12 @@ use std::io::{Error, ErrorKind, Result as IoResult};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Those that have the limits of a trial.
+/// The controllers that have the limits of a trial.
 const CONTROLLERS: [&str; 2] = ["memory", "pids"];
 /// The leaf of the harness.
 const LEAF: &str = "ringside-harness";
 
-/// Where the cgroup of a trial is made.
+/// The cgroup below which the cgroup of a trial is made.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Parent {
     pub folder: PathBuf,
@@ -31,7 +31,7 @@ pub fn parent_of_trials() -> IoResult<Parent> {
         let above = |path: &Path| path.parent().unwrap_or(path).to_owned();
         return Ok(Parent { folder: above(&own.folder), name: above(&own.name) });
     }
-    // Where it cannot be had, the limits that cannot be set are reported as missing.
+    // If it cannot be had, the limits that cannot be set are reported as missing.
     let _ = delegate(&own.folder, &CONTROLLERS, ancestors);
     Ok(own)
 }

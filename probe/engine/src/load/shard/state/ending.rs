@@ -126,7 +126,7 @@ impl Shard {
             let counts = self.decoder.received_and_behind(&connection.reply, now);
             if let Some((received, behind)) = counts {
                 record.chunks += received;
-                // Where the engine paused the reader, the server is not to blame.
+                // If the engine paused the reader, the server is not to blame.
                 record.behind += if connection.stream.was_paused { 0 } else { behind };
             }
         }

@@ -1,4 +1,4 @@
-//! What a connection does at an event of the back-end.
+//! The actions of a connection at an event of the back-end.
 
 use super::{Instants, Shard};
 use crate::io::{Arrival, Ending, Handler, Next, ReplyPart, Slot};
@@ -220,9 +220,9 @@ impl Shard {
         }
     }
 
-    /// Something of a reply has arrived, of which only this was there before: notes its first byte, which is that of the
-    /// final response. Returns when that came, once it has. `is_part`: a layer has decoded it, and left
-    /// out what comes before that.
+    /// A part of a reply has arrived; `before` says which parts were there earlier. Notes the first byte of
+    /// the final response, and returns when it came, once it has. `is_part`: a layer has decoded the part,
+    /// and left out what precedes the final response.
     fn answered(&mut self, slot: Slot, before: HeadProgress, is_part: bool, arrived: u64) -> Option<u64> {
         let connection = &mut self.connections[slot];
         let beginning = self.decoder.beginning(&connection.reply);

@@ -130,7 +130,7 @@ impl Shard {
         record
     }
 
-    /// What to wait for. `sweep_ns`: when the next sweep is due.
+    /// The event to wait for. `sweep_ns`: when the next sweep is due.
     pub fn wakeup(&self, now: u64, sweep_ns: u64) -> Wakeup {
         if self.stopping {
             return Wakeup::at(sweep_ns);

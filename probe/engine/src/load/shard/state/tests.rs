@@ -1,4 +1,4 @@
-//! What the times of a request count from. The instants of sending are the tests' own.
+//! The instants from which the times of a request count. The instants of sending are the tests' own.
 
 use super::*;
 use crate::io::{test_doubles::FakeIo, Arrival, Ending, Handler, ReplyPart};
@@ -269,7 +269,7 @@ fn the_pause_after_a_failure_is_the_engines() {
     shard.sending(0, now_ns());
     let record = &shard.recorder.record;
     assert_eq!(record.queue.len(), 2);
-    // What was due before the loss waited for the connection that was in use.
+    // The requests that were due before the loss waited for the connection that was in use.
     assert!(record.queue.max() <= lost_ns + lost_ns / 500);
     assert!(record.schedule_error.max() >= 40 * MS);
 }
@@ -298,7 +298,8 @@ fn a_request_that_was_not_sent_is_as_old_as_the_load() {
     assert_eq!(record.replies.unfinished, 10);
     let latency = &record.replies.latency;
     let right = |ns: u64, ms: u64| ns.abs_diff(ms * MS) <= ms * MS / 500;
-    // That of the first is known to be six seconds at least, of the others one, less when they were due.
+    // The latency of the first is known to be six seconds at least; the others' is one less, when they were
+    // due.
     assert!(right(latency.max(), 6000), "{}", latency.max());
     assert!(right(latency.quantile(0.9), 900), "{}", latency.quantile(0.9));
     assert!(right(latency.min(), 100), "{}", latency.min());
@@ -427,7 +428,7 @@ fn chunks_that_a_stall_joins_have_a_schedule_error() {
     assert_eq!(error.len(), opened + 2);
     let late_ns = last_ns - first_ns;
     assert!(error.max() <= late_ns + late_ns / 500 && error.max() >= 39 * MS);
-    // What ends a wait has just come.
+    // The event that ends a wait has just come.
     let stamp_ns = now_ns();
     shard.read_lateness.wait_begins(0);
     shard.woken(now_ns());

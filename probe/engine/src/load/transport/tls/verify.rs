@@ -1,4 +1,4 @@
-//! Which certificates are accepted.
+//! Decides which certificates are accepted.
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{verify_server_name, WebPkiServerVerifier};

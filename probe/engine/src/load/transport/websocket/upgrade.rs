@@ -6,7 +6,7 @@ use crate::load::transport::tunnel::head_end;
 use crate::load::transport::LayerError;
 use ring::digest::{digest, SHA1_FOR_LEGACY_USE_ONLY};
 
-/// Of RFC 6455, section 1.3.
+/// From RFC 6455, section 1.3.
 const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
 /// A handshake whose reply has not come as a whole.
