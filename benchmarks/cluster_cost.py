@@ -6,7 +6,7 @@
 - The same contender here and by a Ray node, in turn: the ratio of its time per hop, unpaired, with its
   interval, and the verdict that `compare` gives such a ratio (target: equivalent).
 
-Exit status 1 where a target is missed, with a line for each.
+Exit status 1 if a target is missed, with a line for each.
 
     .venv/bin/python benchmarks/cluster_cost.py [BLOCKS]
 """

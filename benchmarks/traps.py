@@ -2,7 +2,7 @@
 
     .venv/bin/python benchmarks/traps.py [--tools FOLDER]… [NAME …]
 
-Without names it does all and writes docs/TRAPS.md. Exit status 1 where Ringside does not name one. Peers are
+Without names it does all and writes docs/TRAPS.md. Exit status 1 if Ringside does not name one. Peers are
 those on PATH, and in the folders of `--tools`.
 """
 

@@ -50,7 +50,7 @@ class FileLock:
         self._file: int | None = None
 
     def acquire(self, patience_s: float = 0.0) -> bool:
-        """Take the lock; whether it became free in time. Raises OSError where the file cannot be opened."""
+        """Take the lock; whether it became free in time. Raises OSError if the file cannot be opened."""
         deadline = time.monotonic() + patience_s
         while not self._try():
             if time.monotonic() >= deadline:
@@ -160,7 +160,7 @@ def _folder(variable: str, default: str) -> Path:
 
 
 def private_folder(folder: str) -> str:
-    """The folder, made where it is missing. Raises UsageError where it is another user's."""
+    """The folder, made where it is missing. Raises UsageError if it is another user's."""
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
         found = os.lstat(folder)

@@ -131,7 +131,7 @@ def ratio(value: Interval) -> str:
 
 def ratio_parts(value: Interval) -> tuple[str, str]:
     """A ratio and the two ends of its interval, `1.63` and `1.55–1.74`, with the same number of decimals; the
-    second is empty where there is no interval. An interval that excludes 1 is written so that it does."""
+    second is empty if there is no interval. An interval that excludes 1 is written so that it does."""
     place = _last_place(value.estimate, _DIGITS)
     if value.low is not None and value.high is not None and (value.low > 1 or value.high < 1):
         nearest = value.low if value.low > 1 else value.high

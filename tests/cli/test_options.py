@@ -48,7 +48,7 @@ def all_options() -> Iterator[tuple[str, click.Option]]:
 
 
 def accepted(option: click.Option, text: str) -> Any:
-    """What the option makes of a text; None where it refuses it."""
+    """What the option makes of a text; None if it refuses it."""
     try:
         return option.type.convert(text, option, click.Context(cli))
     except click.BadParameter:

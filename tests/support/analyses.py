@@ -39,7 +39,7 @@ HOSTILE = "</script><img src=x onerror=alert(1)><!-- {{ 7 * 7 }} | \x1b[31mred\x
 # Relative figures of seven blocks: the median is 1, and an interval of 95 % goes from 0.97 to 1.04.
 NOISE = (1.0, 0.98, 1.01, 0.97, 1.04, 0.99, 1.02)
 
-# Figures of one metric by block, from the first on; None where that block has no figure.
+# Figures of one metric by block, from the first on; None if that block has no figure.
 Values = Sequence[float | None]
 
 

@@ -19,7 +19,7 @@ def _ip(*words: str) -> None:
 
 @contextmanager
 def connected(hosts: int) -> Iterator[dict[str, str]]:
-    """So many namespaces: their names, each with its address. Raises LookupError where none can be made."""
+    """So many namespaces: their names, each with its address. Raises LookupError if none can be made."""
     network = f"rs{os.getpid()}x{next(_NUMBERS)}"
     names = [f"{network}n{number}" for number in range(hosts)]
     addresses = {name: f"{_NETWORK}.{number}" for number, name in enumerate(names, start=1)}

@@ -81,7 +81,7 @@ class Server:
 
 @contextmanager
 def server() -> Iterator[Server]:
-    """Raises LookupError where there is no PostgreSQL."""
+    """Raises LookupError if there is no PostgreSQL."""
     folder, binaries = Path(tempfile.mkdtemp(prefix="ringside-postgresql-")), programs()
     try:
         if binaries is None:

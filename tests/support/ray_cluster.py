@@ -43,7 +43,7 @@ def _patiently(start: Callable[[], Any]) -> Any:
 
 
 def _wait_for_clients(port: int) -> None:
-    """Until drivers can connect. Raises OSError where they cannot: Ray does not say so."""
+    """Until drivers can connect. Raises OSError if they cannot: Ray does not say so."""
     deadline = time.monotonic() + _CLIENT_S
     while True:
         try:

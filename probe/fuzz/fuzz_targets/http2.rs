@@ -38,7 +38,7 @@ struct Reply {
     ended: bool,
 }
 
-/// The replies by lane, in order; None where anything failed.
+/// The replies by lane, in order; None if anything failed.
 fn read<'a>(pieces: impl Iterator<Item = &'a [u8]>, total: usize, behaviour: Behaviour) -> Option<Vec<Vec<Reply>>> {
     let requests = requests();
     let mut session = Http2::new(Http2Plan { streams: behaviour.lanes, window_bytes: 65_535 }).expect("it begins");

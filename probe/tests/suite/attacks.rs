@@ -515,7 +515,7 @@ def write(path, text):
     with open(path, 'w') as file: file.write(text)
 ";
 
-/// The outcomes of trials in one probe; none where the first has no cgroup, or no rights in that of others.
+/// The outcomes of trials in one probe; none if the first has no cgroup, or no rights in that of others.
 fn in_cgroups(requests: &[Value]) -> Vec<Value> {
     let trial = run(&python_of(&format!("{CGROUPS}write(root + '/cgroup.procs', '0')")));
     match trial.outcome["outcome"] == "ok" {

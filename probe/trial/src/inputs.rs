@@ -28,7 +28,7 @@ pub fn prepare(inputs: &[Input]) -> Result<Vec<String>, String> {
     Ok(missing)
 }
 
-/// Returns the share of the file that is in the page cache afterwards; None where it is not known.
+/// Returns the share of the file that is in the page cache afterwards; None if it is not known.
 fn prepare_file(input: &Input) -> io::Result<Option<f64>> {
     let mut file = open(&input.path)?;
     let bytes = file.metadata()?.len();

@@ -55,7 +55,7 @@ pub trait Loads {
     /// Collects a load that has ended, by its index in `files`. Returns the step when it was its last one.
     fn finish(&mut self, index: usize, t_ns: u64) -> Option<usize>;
 
-    /// The step that follows the last one; None where that allows no other. The error ends the trial. `cpu_ns`: what
+    /// The step that follows the last one; None if that allows no other. The error ends the trial. `cpu_ns`: what
     /// the server has used until now.
     fn judge(&mut self, cpu_ns: u64) -> Result<Option<usize>, Cause>;
 

@@ -69,7 +69,7 @@ impl Service {
         first
     }
 
-    /// The loads of a step have ended; `next`: the step that follows, None where none may.
+    /// The loads of a step have ended; `next`: the step that follows, None if none may.
     pub fn driven(&mut self, now_ns: u64, next: Option<usize>) {
         self.phase = Phase::Idle;
         self.due_ns = now_ns;

@@ -15,7 +15,7 @@ pub trait FromJson: Sized {
     /// The error is one line.
     fn read(from: &mut Reader) -> Result<Self, String>;
 
-    /// The value of a key that is left out; None where it is required.
+    /// The value of a key that is left out; None if it is required.
     fn left_out() -> Option<Self> {
         None
     }

@@ -87,7 +87,7 @@ to_json! {
         pub voluntary_switches: u64,
         pub involuntary_switches: u64,
         pub run_queue_ns: u64,
-        /// `(thread, cpu_ns)` of threads whose CPU time changed since threads were read last; None where this
+        /// `(thread, cpu_ns)` of threads whose CPU time changed since threads were read last; None if this
         /// sample did not read them, and but for time lines.
         pub cpu_by_thread: Option<Vec<(i32, u64)>>,
         /// The whole host's slabs (sockets, files and their data), stacks of threads, page tables. This and
@@ -158,7 +158,7 @@ to_json! {
         /// Times of the reference computations, where the request asked for them.
         pub reference_ns: Option<u64>,
         pub memory_reference_ns: Option<u64>,
-        /// By name; none where the request did not ask for them.
+        /// By name; none if the request did not ask for them.
         pub counters: BTreeMap<&'static str, Counter>,
     }
 
@@ -172,7 +172,7 @@ to_json! {
         pub why: String,
     }
 
-    /// Time in which some thread of the host waited for a CPU, for memory, for I/O (Linux PSI); None where the kernel
+    /// Time in which some thread of the host waited for a CPU, for memory, for I/O (Linux PSI); None if the kernel
     /// does not report it.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub struct Pressure {

@@ -401,7 +401,7 @@ pub fn sched_setaffinity(set: &CpuSet) -> Result<()> {
     done(unsafe { libc::sched_setaffinity(0, size_of::<CpuSet>(), set) })
 }
 
-/// None where the parent is in another namespace.
+/// None if the parent is in another namespace.
 pub fn parent_id() -> Option<i32> {
     Some(std::os::unix::process::parent_id() as i32).filter(|&pid| pid != 0)
 }

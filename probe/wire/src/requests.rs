@@ -28,7 +28,7 @@ impl Requests {
         self.reader.get_ref().as_fd()
     }
 
-    /// The lines that have come, none while one is not whole; None at the end of stdin. Waits for nothing where `file`
+    /// The lines that have come, none while one is not whole; None at the end of stdin. Waits for nothing if `file`
     /// is readable.
     pub fn arrived(&mut self) -> Result<Option<Vec<Vec<u8>>>, String> {
         let bytes = match self.reader.fill_buf() {

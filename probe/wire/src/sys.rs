@@ -277,7 +277,7 @@ pub struct SystemV {
     pub resident_bytes: u64,
 }
 
-/// Nothing where the kernel does not have them.
+/// Nothing if the kernel does not have them.
 pub fn system_v() -> SystemV {
     // The kernel's own numbers and structs, which libc has not for all C libraries.
     const MSG_INFO: i32 = 12;
@@ -317,7 +317,7 @@ pub fn system_v() -> SystemV {
     }
 }
 
-/// How the memory of two processes compares, in an order of the kernel's: equal where they share all of it. None where
+/// How the memory of two processes compares, in an order of the kernel's: equal where they share all of it. None if
 /// that is not known.
 pub fn compare_memory(one: i32, other: i32) -> Option<std::cmp::Ordering> {
     const KCMP_VM: i32 = 1;
@@ -333,7 +333,7 @@ pub fn compare_memory(one: i32, other: i32) -> Option<std::cmp::Ordering> {
 /// The keyring of this process's user, and that of the user's sessions.
 const USER_KEYRINGS: [i32; 2] = [-4, -5];
 
-/// Gives this process, and those that it starts, an empty keyring in place of that of its session. Nothing where the
+/// Gives this process, and those that it starts, an empty keyring in place of that of its session. Nothing if the
 /// kernel has no keys, or the user too many.
 pub fn join_new_session_keyring() {
     const JOIN_SESSION_KEYRING: i32 = 1;
@@ -344,7 +344,7 @@ pub fn join_new_session_keyring() {
     }
 }
 
-/// The numbers of the keys in the user's keyrings; the first thousand of each. Nothing where the kernel has no keys.
+/// The numbers of the keys in the user's keyrings; the first thousand of each. Nothing if the kernel has no keys.
 pub fn user_keys() -> Vec<i32> {
     const READ: i32 = 11;
     let mut keys = Vec::new();

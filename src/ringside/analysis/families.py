@@ -133,7 +133,7 @@ def _value(
 
 @dataclass(frozen=True, slots=True)
 class QuestionPart:
-    """A figure of a question. `standing`: None where no run has it."""
+    """A figure of a question. `standing`: None if no run has it."""
 
     figure: QuestionFigure
     standing: FamilyStanding | None

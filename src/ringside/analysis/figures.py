@@ -166,7 +166,7 @@ class RunFigures:
         return self.cells[Cell(contender, point)]
 
     def values(self, metric: str, contender: str, point: Point) -> Mapping[int, float]:
-        """A metric of a cell by block; empty where it has no figures, or too many blocks failed."""
+        """A metric of a cell by block; empty if it has no figures, or too many blocks failed."""
         failed_share = self.examination.observations.failed_share(metric, Cell(contender, point))
         return {} if failed_share > MAX_FAILED_SHARE else self.cell(contender, point).values(metric)
 
@@ -192,7 +192,7 @@ class RunFigures:
         }
 
     def comparison(self, metric: Metric, contender: str, baseline: str, point: Point) -> Comparison | None:
-        """The comparison of a pair that gets a verdict; None where the two share no block with figures."""
+        """The comparison of a pair that gets a verdict; None if the two share no block with figures."""
         return self.comparisons[metric.name, point].get((contender, baseline))
 
     def shown_comparisons(self) -> Iterator[Comparison]:

@@ -60,7 +60,7 @@ def diff(
     one: RunAnalysis | Runs, other: RunAnalysis | Runs, metric: str | None = None, margin: float | None = None
 ) -> RunDiff:
     """The comparison of two sides of one run or several, cell by cell; the intervals of one metric hold
-    together with 95 %. `margin`: that of the last run if left out. Raises UsageError where the runs have
+    together with 95 %. `margin`: that of the last run if left out. Raises UsageError if the runs have
     nothing in common."""
     firsts, seconds = ((side,) if isinstance(side, RunAnalysis) else tuple(side) for side in (one, other))
     runs = (*firsts, *seconds)
@@ -114,7 +114,7 @@ def _check(firsts: Runs, seconds: Runs) -> None:
 
 
 def _log_shift(after: Values, before: Values) -> Interval | None:
-    """How a reference computation changed; None where a run has none."""
+    """How a reference computation changed; None if a run has none."""
     if len(after) + len(before) == 2:
         return unpaired.log_shift(after[0], before[0])
     if not all((*after, *before)):

@@ -33,7 +33,7 @@ def values(keys: type[Struct], table: Struct) -> dict[str, Any]:
 
 
 def find_workload(file: TomlFile, name: str, *keys: Key) -> Workload:
-    """The workload of that name. Raises CatalogueError where there is none."""
+    """The workload of that name. Raises CatalogueError if there is none."""
     file.check_known("workload", name, WORKLOADS, *keys)
     return WORKLOADS[name]
 

@@ -77,7 +77,7 @@ def copied_files(name: str, language: str, workloads: Sequence[str]) -> dict[Pur
 
 
 def write(folder: Path, files: dict[PurePosixPath, str]) -> None:
-    """Write the files into a new folder. Raises UsageError where it exists, or cannot be written."""
+    """Write the files into a new folder. Raises UsageError if it exists, or cannot be written."""
     if folder.exists() or folder.is_symlink():
         raise UsageError(f"{folder} exists, and nothing is overwritten: choose another name or remove it")
     try:
@@ -175,7 +175,7 @@ def _without(text: str, left_out: Collection[str]) -> str:
 
 
 def _build(table: str, command: Sequence[str], left_out: Collection[str], gone: Collection[str]) -> str:
-    """A build step without the sources that are left out; nothing where it makes one of their programs."""
+    """A build step without the sources that are left out; nothing if it makes one of their programs."""
     products = [PurePosixPath(word) for word in command if word.startswith("{build}/")]
     if any(product.name in left_out for product in products):
         return ""

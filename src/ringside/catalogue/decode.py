@@ -120,7 +120,7 @@ def decode(file: TomlFile, shape: type[T]) -> T:
 
 
 def _first_error(file: TomlFile, value: Any, shape: Any, keys: tuple[Key, ...]) -> CatalogueError | None:
-    """The error about the first value, below those at `keys`, that does not fit; None where all do."""
+    """The error about the first value, below those at `keys`, that does not fit; None if all do."""
     for key, part, part_shape in _parts(value, shape):
         if error := _first_error(file, part, part_shape, (*keys, key)):
             return error

@@ -118,7 +118,7 @@ class Catalogue:
         return Experiment(name, title, name, names, {}, baseline, blocks=DEFAULT_BLOCKS, until_decided=True)
 
     def suite(self, name: str) -> Suite | None:
-        """The suite of that name or path, None where it is an experiment."""
+        """The suite of that name or path, None if it is an experiment."""
         files, file = self._named(name)
         return read_suite(file, sorted(files)) if file and file.is_file() else None
 

@@ -27,7 +27,7 @@ def _releases() -> dict[str, tuple[Release, ...]]:
 
 
 def release(runs_on: str, version: str | None) -> Release | None:
-    """The feature release that a version belongs to; None where the table has none."""
+    """The feature release that a version belongs to; None if the table has none."""
     known = [each for each in _releases().get(runs_on, ()) if f"{version}.".startswith(f"{each.version}.")]
     return max(known, key=lambda each: len(each.version), default=None)
 

@@ -77,7 +77,7 @@ def open_runs(
 
 
 def check_named(where: str | None) -> None:
-    """Raises UsageError where --store or RINGSIDE_STORE names a file that does not exist."""
+    """Raises UsageError if --store or RINGSIDE_STORE names a file that does not exist."""
     named = where or os.environ.get("RINGSIDE_STORE") or "://"
     if "://" in named or Path(named).exists():
         return

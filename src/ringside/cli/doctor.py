@@ -66,7 +66,7 @@ def toolchains(contenders: Sequence[Contender], notes: Sequence[str], toolchain:
 
 
 def _probe_compiler(checkout: Path) -> Runtime | None:
-    """The compiler that builds the probe, as its Cargo.toml wants it; None where there is no checkout."""
+    """The compiler that builds the probe, as its Cargo.toml wants it; None if there is no checkout."""
     try:
         manifest = tomllib.loads((checkout / "probe" / "Cargo.toml").read_text(encoding="utf-8"))
         minimum = str(manifest["workspace"]["package"]["rust-version"])

@@ -236,7 +236,7 @@ def _text(option: str, target: Target, plan: LoadPlan, result: LoadResult, unit:
 
 
 def _check_blocks(settings: LoadSettings, plan: LoadPlan, blocks: int) -> None:
-    """Raises UsageError where --abort-if cannot be judged in a block; says how requests are shared."""
+    """Raises UsageError if --abort-if cannot be judged in a block; says how requests are shared."""
     part = versus.part(plan, blocks, 0)
     if settings.aborts and part.duration_s and part.duration_s <= 1:
         raise UsageError(

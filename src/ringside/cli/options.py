@@ -195,7 +195,7 @@ def _carry_out(command: str, table: Mapping[str, Any], /, **values: Any) -> int:
 
 
 def _check_rules(table: Mapping[str, Any]) -> None:
-    """Raise UsageError where options that are used exclude each other, or lack the one that they are for."""
+    """Raise UsageError if options that are used exclude each other, or lack the one that they are for."""
     used = command_line_options(())
     for name, others in table.get("excludes", {}).items():
         for other in others.split():

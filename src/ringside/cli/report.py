@@ -48,7 +48,7 @@ def report(
 
 
 def write_page(pages: Sequence[RunAnalysis], path: Path, option: str) -> None:
-    """Write one page of runs, and print its path. Raises UsageError where it cannot be written."""
+    """Write one page of runs, and print its path. Raises UsageError if it cannot be written."""
     text = site.render_pages(pages, context.questions())
     streams.write_output(option, path, text)
     print(f"{path} ({len(text.encode()) / 1e6:.1f} MB)", file=sys.stderr)

@@ -74,7 +74,7 @@ def run(**options: Any) -> int:
 
 
 def _check(settings: RunSettings) -> None:
-    """Raises UsageError where options contradict each other."""
+    """Raises UsageError if options contradict each other."""
     if settings.resume and settings.name:
         raise UsageError("--resume names the run to go on with: leave out the experiment")
     if not settings.resume and not settings.name:
@@ -136,7 +136,7 @@ def _show_plan(settings: RunSettings, task: Task, catalogue: Catalogue) -> int:
 
 
 def _carry_out(settings: RunSettings, task: Task, catalogue: Catalogue, storage: Store | None) -> int:
-    """Carry out a task and show what it measured; the exit status. `storage`: None where the task is new."""
+    """Carry out a task and show what it measured; the exit status. `storage`: None if the task is new."""
     # The first answers are there long before the last; those of sessions are shown together.
     shows_parts = bool(task.suite_id) and not (settings.resume or settings.form or settings.sessions > 1)
     with ExitStack() as stack:
@@ -219,7 +219,7 @@ def _installer(
 
 
 def _check_points(task: Task, catalogue: Catalogue, capacity: Capacity) -> None:
-    """Say how long experiments of many cells take. Raises UsageError where they cannot be measured here."""
+    """Say how long experiments of many cells take. Raises UsageError if they cannot be measured here."""
     for each in task.experiments:
         cells = len(check(each, catalogue, capacity)) * len(each.contenders)
         if cells >= _MANY_CELLS:
@@ -234,7 +234,7 @@ def _per_block(cells: int) -> str:
 def _failure(
     campaign: Campaign, settings: RunSettings, on_run_end: Callable[[Run], None] | None, cpus: Sequence[int]
 ) -> str | None:
-    """Carry out a campaign; why it could not be completed, empty where it was interrupted, else None."""
+    """Carry out a campaign; why it could not be completed, empty if it was interrupted, else None."""
     shows_page = settings.serves and not campaign.task.is_empty
     page = serve.start(serve.LOCAL, settings.port, settings.store, cpus=cpus) if shows_page else None
     if page:
@@ -256,7 +256,7 @@ def _failure(
 
 
 def _resume_hint(settings: RunSettings, name: str | None) -> str:
-    """How the run, or suite, of that name is resumed; empty where none has begun."""
+    """How the run, or suite, of that name is resumed; empty if none has begun."""
     if name is None:
         return ""
     resume = ["run", "--resume", name, *with_options(Selection(name, outside=settings.outside))]

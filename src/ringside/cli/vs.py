@@ -239,7 +239,7 @@ def _compare(
 def _say_notes(
     settings: VsSettings, commands: Sequence[parsing.Command], points: Sequence[Point], factors: Iterable[str]
 ) -> None:
-    """Say what is unusual about the commands. Raises UsageError where --fail-if can judge nothing."""
+    """Say what is unusual about the commands. Raises UsageError if --fail-if can judge nothing."""
     for note in parsing.notes(commands, points):
         streams.say(note)
     # A parameter in no command is allowed, as in hyperfine, but is more often a typing error.

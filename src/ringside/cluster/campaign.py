@@ -107,7 +107,7 @@ class ClusterLoop(RunLoop):
                 self.machines.let_go(able[0].name, f"lost before the first block: {error}")
 
     def _check_silence(self, since: float) -> None:
-        """Raise NodeLostError where a machine has been at a trial for too long."""
+        """Raise NodeLostError if a machine has been at a trial for too long."""
         limit_s = self.experiment.limits.wall_s + SILENCE_S
         if time.monotonic() - since > limit_s:
             raise NodeLostError(f"it did not answer within {limit_s:.0f} s")
@@ -368,7 +368,7 @@ def on_cluster(
 
 def _wanted(task: Task, engines: GroupEngines | None) -> GroupEngines | None:
     """The engines of each contender's machine; None of a task whose load comes from its own. Raises
-    UsageError where `engines` are others than those with which a run began."""
+    UsageError if `engines` are others than those with which a run began."""
     planned = _experiments(task)
     count = planned[0].engines if planned else 0
     wanted = engines or count

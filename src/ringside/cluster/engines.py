@@ -67,7 +67,7 @@ class Engine:
 
     def prepare(self, plan: LoadPlan, files: Mapping[str, bytes]) -> None:
         """Make ready for a part of a load. `files`: the contents of those of its TLS, by their keys. Raises
-        ClusterError where it cannot be carried out."""
+        ClusterError if it cannot be carried out."""
         self._ready, self._go = threading.Event(), threading.Event()
         self._is_called_off, self._part = False, Future()
         if self._probe and self._probe.interrupted:
@@ -143,7 +143,7 @@ class Engines:
         probe: Probe | None = None,
     ) -> None:
         """`say` gets a line when nodes keep us waiting. `probe`: merges the records.
-        Raises ProbeError where this machine has none, ClusterError where an engine cannot be started."""
+        Raises ProbeError if this machine has none, ClusterError if an engine cannot be started."""
         self.nodes = tuple(nodes)
         # The work of each engine in the last load, and an upper bound on the spread of their starts.
         self.parts: tuple[EnginePart, ...] = ()
@@ -161,7 +161,7 @@ class Engines:
         self, request: LoadRequest, on_message: Callable[[EngineMessage], None] | None = None
     ) -> list[EngineMessage]:
         """The messages of the whole load, the outcome last; `on_message` gets each, at the end. Raises
-        UsageError where there are fewer connections than threads, ClusterError where an engine is lost or
+        UsageError if there are fewer connections than threads, ClusterError if an engine is lost or
         cannot do its part, KeyboardInterrupt where signals came before the load began, or came twice."""
         plan, count = replace(request.load, progress_s=None), len(self.nodes)
         if plan.threads * count > plan.connections:
@@ -196,8 +196,8 @@ class Engines:
     ) -> list[tuple[int, EnginePart, EngineRecord]]:
         """Carry out loads at the same time, each by as many engines as it has connections for: what each
         engine counted, with the number of its load. All are made ready for their parts first; `on_begun` gets
-        the numbers of engines when all have been started. Raises NodeLostError where an engine is lost,
-        ClusterError where one cannot do its part, KeyboardInterrupt after `interrupt` before they began."""
+        the numbers of engines when all have been started. Raises NodeLostError if an engine is lost,
+        ClusterError if one cannot do its part, KeyboardInterrupt after `interrupt` before they began."""
         counts = [min(len(self.nodes), plan.connections // plan.threads) for plan in plans]
         parts: dict[EngineSlot, LoadPlan] = {}
         for number, (plan, count) in enumerate(zip(plans, counts, strict=True)):
@@ -267,7 +267,7 @@ class Engines:
         ending: bool = False,
     ) -> dict[EngineSlot, Any]:
         """What a method of each actor returns. `ending`: a first signal does not break it off. Raises
-        NodeLostError where a node is lost or takes longer than `limit_s`, ClusterError where an engine cannot
+        NodeLostError if a node is lost or takes longer than `limit_s`, ClusterError if an engine cannot
         do its part."""
         begun = time.monotonic()
         values: dict[EngineSlot, Any] = {}

@@ -32,7 +32,7 @@ class Reservation:
     """A placement group that Ray has been asked for."""
 
     def __init__(self, session: Session, wanted: GroupEngines, nodes: Sequence[Node]) -> None:
-        """`nodes`: those that there are. Raises UsageError where this Ray cannot choose nodes."""
+        """`nodes`: those that there are. Raises UsageError if this Ray cannot choose nodes."""
         from ray.util import placement_group
 
         self._session = session
@@ -85,7 +85,7 @@ def give_up(group: Any) -> None:
 
 
 def most_sites(nodes: Sequence[Node], wanted: GroupEngines) -> int:
-    """How many sites there can be at a time. Raises ClusterError where there is not one."""
+    """How many sites there can be at a time. Raises ClusterError if there is not one."""
     if not all(node.has_resource for node in nodes):
         raise ClusterError(
             f"--engines needs nodes that advertise the resource `{RESOURCE}`, and there are none: {ADVERTISE}"
@@ -106,7 +106,7 @@ def most_sites(nodes: Sequence[Node], wanted: GroupEngines) -> int:
 
 
 def check_reach(site: GroupPlacement) -> None:
-    """Raise ClusterError where the contender's node has an address that only its own machine reaches."""
+    """Raise ClusterError if the contender's node has an address that only its own machine reaches."""
     address = site.node.address
     others = [node.name for node in site.engines if node.address != address]
     if others and ipaddress.ip_address(address).is_loopback:
@@ -153,7 +153,7 @@ class Machines:
 
     def engage(self) -> None:
         """Start what measures on all nodes, where none is engaged, and take their machines' locks. Nodes that
-        are busy for long or cannot measure are left out. Raises ClusterError where none remains."""
+        are busy for long or cannot measure are left out. Raises ClusterError if none remains."""
         nodes = self._nodes()
         if self.wanted:
             sites = self._reserved(nodes, self.wanted)
@@ -257,7 +257,7 @@ class Machines:
 
     def ask(self, method: Callable[[Any], Any]) -> dict[str, Any]:
         """Call a method of all workers; its results by machine. Releases a machine that is lost or cannot do
-        it. Raises ClusterError where none remains, or the workers' own error where all raised the same."""
+        it. Raises ClusterError if none remains, or the workers' own error where all raised the same."""
         waiting = {method(machine.worker): machine.name for machine in self}
         answers: dict[str, Any] = {}
         errors: list[RingsideError] = []

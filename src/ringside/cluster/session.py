@@ -75,7 +75,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class GroupPlacement:
-    """`node`: the contender's. `engines`: those that its load comes from; none where it comes from the
+    """`node`: the contender's. `engines`: those that its load comes from; none if it comes from the
     contender's own."""
 
     node: Node
@@ -103,7 +103,7 @@ class Session:
 
     def nodes(self) -> list[Node]:
         """The nodes that can run contenders, by name: those that advertise the resource `ringside`, or, where
-        none does, all that have CPUs in Ray's books. Raises ClusterError where the cluster does not
+        none does, all that have CPUs in Ray's books. Raises ClusterError if the cluster does not
         answer."""
         try:
             alive = [entry for entry in self.ray.nodes() if entry["Alive"]]
@@ -141,7 +141,7 @@ class Session:
         return list(done)
 
     def _check_head(self) -> None:
-        """Raise ClusterError where the head has not been there for a while."""
+        """Raise ClusterError if the head has not been there for a while."""
         if self._head is None or monotonic() < self._look_at_s:
             return
         self._look_at_s = monotonic() + _LOOK_S
@@ -158,7 +158,7 @@ class Session:
     def result(self, ref: Any) -> Any:
         """What a method of an actor returned; waits for it. Errors of Ringside's pass through. Raises
         NodeLostError for any other error of the method, and where the actor or its node ended first,
-        ClusterError where the cluster does not answer."""
+        ClusterError if the cluster does not answer."""
         exceptions = self.ray.exceptions
         try:
             return self.ray.get(ref)
@@ -192,8 +192,8 @@ def connect(where: str, folder: Path | None = None, *, option: str = "--on") -> 
     """A session with the cluster at `where`, closed at the end: `ray://HOST:PORT`; `local`, a cluster of this
     machine alone that ends with the session; `auto`, the cluster that this machine is part of (or RAY_ADDRESS
     names), else as `local`. `folder` is sent to every node, as the working directory of actors. `option`: the
-    one that named the cluster. Raises UsageError where `where` is none of these or Ray is not installed,
-    ClusterError where there is no cluster, or one of another version of Ray or Python."""
+    one that named the cluster. Raises UsageError if `where` is none of these or Ray is not installed,
+    ClusterError if there is no cluster, or one of another version of Ray or Python."""
     address = _address_of(where, option)
     # Ray reads this when it is imported: it must not report usage.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -239,7 +239,7 @@ def connect_to(ray: Any, where: str, address: str, options: dict[str, Any]) -> N
 
 def _address_of(where: str, option: str) -> str:
     """The address for Ray: `auto`, `local`, `ray://HOST:PORT`, or what RAY_ADDRESS has in place of `auto`.
-    Raises UsageError, ClusterError where nobody listens there: Ray itself tries for long."""
+    Raises UsageError, ClusterError if nobody listens there: Ray itself tries for long."""
     named = os.environ.get("RAY_ADDRESS") or where if where == "auto" else where
     if named in ("auto", "local"):
         return named
@@ -295,7 +295,7 @@ def _init(ray: Any, address: str, options: dict[str, Any]) -> None:
 
 
 def _refuse_ended(ray: Any) -> None:
-    """Raise ClusterError where the cluster of this machine was killed: Ray tries its address for minutes."""
+    """Raise ClusterError if the cluster of this machine was killed: Ray tries its address for minutes."""
     try:
         # Ray has no public word for the address that `auto` stands for.
         address = ray._private.services.get_ray_address_from_environment("auto", None)
@@ -369,7 +369,7 @@ def choose(nodes: Sequence[Node], wanted: int | Sequence[str] | None) -> list[No
 
 
 def check_reach(addresses: Sequence[str], nodes: Sequence[Node]) -> None:
-    """Raise UsageError where an address (`127.0.0.1:80`) is another server on each of several machines."""
+    """Raise UsageError if an address (`127.0.0.1:80`) is another server on each of several machines."""
     remote = next((node for node in nodes if not _is_here(node)), None)
     for address in addresses:
         host = address.rpartition(":")[0].strip("[]").partition("%")[0]
@@ -394,7 +394,7 @@ def _is_here(node: Node) -> bool:
 def upload(contenders: Mapping[str, Contender] = {}) -> Iterator[tuple[Path, dict[str, Contender]]]:
     """The folder to send, removed at the end, and the contenders as they are on a node: their folders are
     relative to the working directory. A contender that is only a command is not sent; its program must be on
-    the nodes. Raises UsageError where the folder cannot be written, ProbeError without a probe here."""
+    the nodes. Raises UsageError if the folder cannot be written, ProbeError without a probe here."""
     with tempfile.TemporaryDirectory(prefix="ringside-") as name:
         folder = Path(name)
         try:

@@ -43,7 +43,7 @@ class TwoSidedExecutor(Executor):
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="engines")
 
     def trial(self, request: TrialRequest) -> list[TrialMessage]:
-        """Raises NodeLostError, too, where an engine was lost: that says nothing about the contender."""
+        """Raises NodeLostError, too, if an engine was lost: that says nothing about the contender."""
         service = request.service
         steps: list[Future[None]] = []
 
@@ -111,8 +111,8 @@ class NodeWorker:
         self._probe: Probe | None = None
 
     def engage(self, site: GroupPlacement) -> NodeFacts | None:
-        """Have the lock of the machine, and the site's engines; None where another process measures there.
-        Raises ProbeError where no probe starts there, ClusterError where an engine cannot be started."""
+        """Have the lock of the machine, and the site's engines; None if another process measures there.
+        Raises ProbeError if no probe starts there, ClusterError if an engine cannot be started."""
         # Asked again and again while another run measures here: the probe is checked once.
         probe = self._probe = self._probe or uploaded_probe()
         self._executor = Executor(probe)

@@ -103,7 +103,7 @@ class Client:
         return data
 
     def end(self) -> None:
-        """Raises ValueError where the server has not closed the connection."""
+        """Raises ValueError if the server has not closed the connection."""
         if rest := self._file.read1(100):
             raise ValueError(f"{rest!r} in place of the end")
 

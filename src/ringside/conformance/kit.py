@@ -35,7 +35,7 @@ def checks_of(workload: Workload) -> Kind | RuleTests:
 def check(ready: Ready, name: str, executor: Executor, *, quick: bool) -> dict[str, Any]:
     """Check the contender in the workload of that name: what it does against the contract, the capabilities
     that its manifest does not name, whose rules were not tested, and how long it took. Raises ProbeError,
-    UsageError where an input cannot be written, OSError where the program cannot be started."""
+    UsageError if an input cannot be written, OSError if the program cannot be started."""
     begun, workload = time.monotonic(), find_workload(name)
     own, known = checks_of(workload), [capability.name for capability in workload.capabilities]
     with tempfile.TemporaryDirectory(prefix="ringside-check-") as folder:

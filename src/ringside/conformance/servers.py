@@ -73,7 +73,7 @@ class Server:
 class Kind:
     """How a workload's servers are tested, besides its `checks`."""
 
-    # Raises OSError or ValueError where the server does not answer as it should.
+    # Raises OSError or ValueError if the server does not answer as it should.
     answers: Callable[[socket.socket], None]
     # Examples of texts that are no request, and one that is.
     nonsense: Sequence[bytes]
@@ -84,7 +84,7 @@ class Kind:
 
 def check_server(subject: Subject, kind: Kind) -> None:
     """Add findings for each rule that a server of this workload breaks. If it does not start or answer,
-    nothing else is checked. Raises UsageError where this process may not open enough connections."""
+    nothing else is checked. Raises UsageError if this process may not open enough connections."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard < _LEAST_FILES:
         raise UsageError(
@@ -131,7 +131,7 @@ def computes_again(
 
 @contextmanager
 def running(subject: Subject, *arguments: str) -> Iterator[Server]:
-    """A server that has printed `::ready`; it does not outlive the block. Raises OSError where it has not."""
+    """A server that has printed `::ready`; it does not outlive the block. Raises OSError if it has not."""
     with subject.started(*arguments) as process:
         lines, _ = lines_until(process, b"::ready", _READY_S)
         ready = re.fullmatch(rb"::ready port=([1-9][0-9]*)", lines[-1]) if lines else None
@@ -168,7 +168,7 @@ def _starts(subject: Subject, kind: Kind) -> bool:
 
 
 def _asks(server: Server, kind: Kind) -> None:
-    """A simple request. Raises OSError or ValueError where its answer is wrong."""
+    """A simple request. Raises OSError or ValueError if its answer is wrong."""
     with server.connect() as connection:
         kind.answers(connection)
 
@@ -203,7 +203,7 @@ def _stdin_end(subject: Subject) -> None:
 
 
 def _ends(server: Server) -> None:
-    """Raises ValueError where a server that was just told to end does not do so as it should."""
+    """Raises ValueError if a server that was just told to end does not do so as it should."""
     begun = time.monotonic()
     try:
         status = server.process.wait(_PATIENT_END_S)

@@ -67,7 +67,7 @@ _SHOWN = 300
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A program that has ended: `status` is None where it had to be killed."""
+    """A program that has ended: `status` is None if it had to be killed."""
 
     status: int | None
     stdout: bytes

@@ -253,7 +253,7 @@ def _tunnel(settings: LoadSettings, target: Target) -> ipc.Tunnel | None:
 
 
 def check_memory(plan: ipc.LoadPlan, available_bytes: int) -> None:
-    """Raise UsageError where requests with a body of a large file do not fit into memory."""
+    """Raise UsageError if requests with a body of a large file do not fit into memory."""
     request = plan.request
     if request is None or request.body_path is None:
         return

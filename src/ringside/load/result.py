@@ -51,7 +51,7 @@ class LoadResult:
     figures: ipc.LoadFigures
     # All counts of each histogram by its name: pairs of value in nanoseconds and count.
     counts: Mapping[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
-    # How the engine began; None where it did not.
+    # How the engine began; None if it did not.
     started: ipc.Started | None = None
     # For a load from several nodes: the part of each engine, and the largest spread of their starts.
     engines: tuple[EnginePart, ...] = ()
@@ -64,7 +64,7 @@ class LoadResult:
     intervals: tuple[ipc.LoadProgress, ...] = ()
     # For a load at several targets, which took turns.
     several: tuple[Target, ...] = ()
-    # The highest rate of a step that was kept without crossing a threshold; None where no rate was.
+    # The highest rate of a step that was kept without crossing a threshold; None if no rate was.
     highest: Mapping[Threshold, float | None] = field(default_factory=dict)
 
     @property
@@ -128,7 +128,7 @@ def unsupported(summary: ipc.LatencySummary) -> tuple[str, ...]:
 
 
 def from_messages(messages: Iterable[ipc.EngineMessage], plan: ipc.LoadPlan | None = None) -> LoadResult:
-    """The result in an engine's messages to a plan. Raises ProbeError where there is no outcome."""
+    """The result in an engine's messages to a plan. Raises ProbeError if there is no outcome."""
     messages = list(messages)
     started = next((each for each in messages if isinstance(each, ipc.Started)), None)
     outcome = next((each for each in messages if isinstance(each, ipc.LoadOutcome)), None)

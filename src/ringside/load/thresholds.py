@@ -43,7 +43,7 @@ class Check:
     """A threshold, and what a load showed for it."""
 
     threshold: Threshold
-    # In the threshold's unit; None where nothing was measured, which counts as crossed.
+    # In the threshold's unit; None if nothing was measured, which counts as crossed.
     value: float | None
     # The true value may be larger.
     is_lower_bound: bool = False

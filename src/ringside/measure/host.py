@@ -136,7 +136,7 @@ def memory_available_bytes() -> int:
 
 
 def read_text(path: str | Path) -> str:
-    """The text of a file of the system; empty where it cannot be read."""
+    """The text of a file of the system; empty if it cannot be read."""
     try:
         return Path(path).read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
@@ -181,7 +181,7 @@ def is_checkout(folder: Path) -> bool:
 
 
 def _revision(folder: Path) -> str | None:
-    """The git revision of ringside's checkout, with `+changes` where files differ from it. None where the
+    """The git revision of ringside's checkout, with `+changes` where files differ from it. None if the
     folder is not ringside's own, or not under git by itself."""
     if not is_checkout(folder):
         return None
@@ -224,7 +224,7 @@ class MachineLock(FileLock):
         super().__init__(Path(named) if named else _LOCK_FOLDER / f"ringside-{os.getuid()}.lock")
 
     def take(self, patience_s: float = 0.0) -> bool:
-        """Take the lock; whether it became free in time. Raises UsageError where it cannot be opened: without
+        """Take the lock; whether it became free in time. Raises UsageError if it cannot be opened: without
         it, two runs would disturb each other."""
         try:
             return self.acquire(patience_s)

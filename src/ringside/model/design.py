@@ -208,7 +208,7 @@ class Experiment:
     at: tuple[Mapping[str, Level], ...] = ()
     until_decided: bool = False
     time_s: float | None = None
-    # The name of each entry of `at`, empty where it has none.
+    # The name of each entry of `at`, empty if it has none.
     names: tuple[str, ...] = ()
     # Ratios between 1 / (1 + margin) and 1 + margin count as equivalent.
     margin: float = DEFAULT_MARGIN

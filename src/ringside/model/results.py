@@ -216,14 +216,14 @@ class Trial:
         return median(each[len(each) // 2 :]) if each else None
 
     def repeats_ns(self, phase: str) -> tuple[int, ...]:
-        """Each occurrence of a phase where there are several; empty where the work was done once."""
+        """Each occurrence of a phase where there are several; empty if the work was done once."""
         each = self.phases.get(phase, ())
         return each if len(each) > 1 else ()
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """An estimate with its 95 % interval; `low` and `high` are None where n is too small for one."""
+    """An estimate with its 95 % interval; `low` and `high` are None if n is too small for one."""
 
     estimate: float
     low: float | None

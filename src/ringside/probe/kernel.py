@@ -53,7 +53,7 @@ def adopted() -> Iterator[None]:
 
 
 def children() -> set[int]:
-    """The pids of the children of this process, ended ones included; none where the kernel does not list
+    """The pids of the children of this process, ended ones included; none if the kernel does not list
     them."""
     pids: list[bytes] = []
     with suppress(OSError):

@@ -90,7 +90,7 @@ class _Process(subprocess.Popen[bytes]):
     """A probe that waits for its request."""
 
     def __init__(self, path: str) -> None:
-        """Raises ProbeError where it cannot be started."""
+        """Raises ProbeError if it cannot be started."""
         # Other programs could open a pipe below /proc, and write messages into it.
         own, its = zip(*(socket.socketpair() for _ in range(3)), strict=True)
         try:
@@ -226,7 +226,7 @@ class Probe:
         on_message: Callable[[protocol.TrialMessage], None] | None = None,
     ) -> list[protocol.TrialMessage]:
         """The messages of a trial, the outcome last. `on_tick` is called every second or so meanwhile,
-        `on_message` with each message as it comes. Raises ProbeError where there is no outcome,
+        `on_message` with each message as it comes. Raises ProbeError if there is no outcome,
         KeyboardInterrupt where a second interrupt prevented it."""
         request = msgspec.structs.replace(request, number=secrets.token_hex(8))
         if request.temporary:

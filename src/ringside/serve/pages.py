@@ -25,7 +25,7 @@ def page(template: str, **values: Any) -> str:
 
 @functools.cache
 def file(name: str) -> tuple[bytes, str] | None:
-    """A file that the pages load, and its type; None where there is none of that name."""
+    """A file that the pages load, and its type; None if there is none of that name."""
     if name == "vega.js":
         return (vega().encode(), _TYPES[".js"]) if missing() is None else None
     if name == "ringside.css":

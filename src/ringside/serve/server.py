@@ -20,14 +20,14 @@ _FINISH_S = 10.0
 
 
 def check_installed() -> None:
-    """Raises UsageError where the packages of the extra are missing."""
+    """Raises UsageError if the packages of the extra are missing."""
     for package in ("starlette", "uvicorn"):
         if importlib.util.find_spec(package) is None:
             raise UsageError(f"{package} is missing: run `make setup`, or install the extra `serve`")
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens at an address. Raises UsageError where it cannot be had."""
+    """A socket that listens at an address. Raises UsageError if it cannot be had."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, _, _, _, address = found[0]

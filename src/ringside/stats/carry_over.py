@@ -43,7 +43,7 @@ def carry_over(
     sequences: Iterable[Sequence[tuple[str, tuple[int, Cell], float | None]]], memory: float = MEMORY
 ) -> CarryOver[Cell] | None:
     """Estimate it from sequences of trials, each of one machine: contender, block and cell, and the logarithm
-    relative to the cell's median, None where the trial has no value. None where there are too few.
+    relative to the cell's median, None if the trial has no value. None if there are too few.
 
     The steps from each value to the next, which drift hardly moves, are explained by the cells and the steps
     of the burden (least squares): each trial adds its contender to it, and `memory` of it is left at the

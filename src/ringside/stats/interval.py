@@ -53,7 +53,7 @@ def t_quantile(level: float, freedom: int) -> float:
 @lru_cache(maxsize=256)
 def _median_rank(n: int) -> int | None:
     """The largest k, from 0, such that the median lies between the k-th smallest and the k-th largest of n
-    values with 95 % or more: P(Binomial(n, 1/2) <= k) <= 2.5 %. None where there is none."""
+    values with 95 % or more: P(Binomial(n, 1/2) <= k) <= 2.5 %. None if there is none."""
     cumulated, largest = 0.0, None
     for k in range(n):
         log_count = math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)

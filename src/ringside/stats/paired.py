@@ -16,7 +16,7 @@ def paired_ratio(
     numerator: Mapping[int, float], denominator: Mapping[int, float], confidence: float = interval.CONFIDENCE
 ) -> Interval | None:
     """The ratio of two metrics, given as positive values by block. Blocks in which one of the two is missing,
-    or not positive and finite, are left out; None where no pair remains.
+    or not positive and finite, are left out; None if no pair remains.
 
     What is estimated is the pseudo-median of the log ratio (`hodges_lehmann`). Where log ratios are
     distributed symmetrically, that is their median and their mean; where they are not, it lies between, and
@@ -90,7 +90,7 @@ def lower_tail(w: int, n: int) -> float:
 
 @lru_cache(maxsize=1024)
 def critical_value(n: int, confidence: float = interval.CONFIDENCE) -> int | None:
-    """The largest c with P(W <= c) <= (1 - `confidence`)/2; None where there is none."""
+    """The largest c with P(W <= c) <= (1 - `confidence`)/2; None if there is none."""
     possible, tail = range(n * (n + 1) // 2), (1 - confidence) / 2
     count = bisect.bisect_right(possible, tail, key=lambda w: lower_tail(w, n))
     return count - 1 if count else None

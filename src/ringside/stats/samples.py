@@ -22,7 +22,7 @@ _MAX_BINS = 12
 
 
 def describe(values: Sequence[float]) -> Description:
-    """Describe a sample. Raises ValueError where it is empty or has values that are not finite."""
+    """Describe a sample. Raises ValueError if it is empty or has values that are not finite."""
     if not values or not all(math.isfinite(value) for value in values):
         raise ValueError("a description needs at least one value, and finite ones only")
     outliers = _outliers(values)
@@ -80,7 +80,7 @@ _MANY = 40
 
 
 def bimodality(values: Sequence[float]) -> tuple[float, float] | None:
-    """The lower and the upper mode, as the medians of the two groups of values, in their unit. None where one
+    """The lower and the upper mode, as the medians of the two groups of values, in their unit. None if one
     mode explains the values, or where there are fewer than seven positive finite ones.
 
     The logarithms are split where the sum of squares within the two groups is smallest (Otsu's threshold).
@@ -230,7 +230,7 @@ def is_supported(level: float, total: int) -> bool:
 
 def supported_levels(total: int) -> Sequence[float]:
     """The shares, ascending from 0, at which a curve of this many values is drawn: even on an axis of
-    1/(1 - level), and the last that is supported. Empty where not even the median is."""
+    1/(1 - level), and the last that is supported. Empty if not even the median is."""
     if not is_supported(0.5, total):
         return ()
     last = 1 - MIN_BEYOND / total

@@ -129,7 +129,7 @@ def non_negative_least_squares(design: np.ndarray, target: np.ndarray) -> np.nda
 def exponent(blocks: Mapping[int, Mapping[float, float]]) -> Interval | None:
     """The power of a level with which a metric grows: the median over blocks of the slope of log value over
     log level, with its interval. Values by block and level; levels and values that are not positive are left
-    out. None where no block has two levels left."""
+    out. None if no block has two levels left."""
     return slope_over_blocks(
         {
             block: {math.log(x): math.log(y) for x, y in values.items() if x > 0 and y > 0}
@@ -140,6 +140,6 @@ def exponent(blocks: Mapping[int, Mapping[float, float]]) -> Interval | None:
 
 def slope_over_blocks(blocks: Mapping[int, Mapping[float, float]]) -> Interval | None:
     """The median over blocks of the slope of each block's least-squares line through (x, y) points, in y's
-    unit per unit of x, with its interval; None where no block has two x."""
+    unit per unit of x, with its interval; None if no block has two x."""
     lines = [linear_regression(list(each), list(each.values())) for each in blocks.values() if len(each) > 1]
     return median_interval([line.slope for line in lines]) if lines else None

@@ -207,7 +207,7 @@ def settled_at(
     times: Sequence[float] | np.ndarray, values: Sequence[float] | np.ndarray, *, end: float
 ) -> float | None:
     """The first of `times` from which all values lie within 2 % of the final value: the median of the values
-    in the last tenth of the time up to `end`, or the last value where there are none. None where this is not
+    in the last tenth of the time up to `end`, or the last value where there are none. None if this is not
     reached before the last tenth begins, or where `times` is empty.
 
     `times` ascend; a value holds until the next. Raises ValueError when the lengths differ."""

@@ -35,7 +35,7 @@ def _counts(n: int, m: int) -> tuple[int, ...]:
 @lru_cache(maxsize=256)
 def critical_value(n: int, m: int, confidence: float = CONFIDENCE) -> int | None:
     """The largest c with P(U <= c) <= (1 - `confidence`)/2 for the Mann-Whitney statistic U of n and m values
-    of one distribution; None where there is none. Exact up to 40 values on each side, then by the normal
+    of one distribution; None if there is none. Exact up to 40 values on each side, then by the normal
     approximation with continuity correction."""
     tail = (1 - confidence) / 2
     if max(n, m) > _MAX_EXACT:
@@ -57,7 +57,7 @@ def shift(minuend: Sequence[float], subtrahend: Sequence[float], confidence: flo
     have values.
 
     Estimate: the median of all differences (Hodges and Lehmann, two samples). Interval: the inverted
-    Mann-Whitney test (Hollander, Wolfe, Chicken, section 4.2); none where there are too few values. `n` is
+    Mann-Whitney test (Hollander, Wolfe, Chicken, section 4.2); none if there are too few values. `n` is
     the size of the smaller sample."""
     smallest, size = _differences(minuend, subtrahend), len(minuend) * len(subtrahend)
     n, estimate = min(len(minuend), len(subtrahend)), (smallest((size - 1) // 2) + smallest(size // 2)) / 2
@@ -85,7 +85,7 @@ def _differences(minuend: Sequence[float], subtrahend: Sequence[float]) -> Calla
 def log_shift(
     numerator: Sequence[float], denominator: Sequence[float], confidence: float = CONFIDENCE
 ) -> Interval | None:
-    """The shift of the logarithms; values that are not positive and finite are left out. None where a side
+    """The shift of the logarithms; values that are not positive and finite are left out. None if a side
     has no values."""
     upper = [math.log(value) for value in numerator if is_positive_finite(value)]
     lower = [math.log(value) for value in denominator if is_positive_finite(value)]
@@ -100,7 +100,7 @@ def ratio(
     family: int = 1,
     between: float = 0.0,
 ) -> Interval | None:
-    """The ratio of two samples from different times; None where a side has no values.
+    """The ratio of two samples from different times; None if a side has no values.
 
     `machine`: by how much reference computations changed between these times, as intervals of differences of
     logarithms. All of them widen the interval, since it is unknown how much a program depends on each.

@@ -65,7 +65,7 @@ class Database:
         """`where`: a path of an SQLite file, a URL of PostgreSQL, or None for a database in memory.
         `create`: make the tables where there are none; without it, an empty database is an error. A database
         of something else is an error in any case, and stays as it is. `read_only`: the database refuses to
-        write, and no file is made beside it. Raises StoreError, NoStoreError where there is nothing to
+        write, and no file is made beside it. Raises StoreError, NoStoreError if there is nothing to
         read."""
         create = create and not read_only
         self._location = "memory" if where is None else str(where)

@@ -52,7 +52,7 @@ _STAMP = 16
 @dataclass(frozen=True, slots=True)
 class RunSummary:
     """A run without its plan. `title` and `workload`: those of its experiment; `suite`: the id of the suite
-    that it is a part of. All three are empty where the plan cannot be read. `trials`: those that are no
+    that it is a part of. All three are empty if the plan cannot be read. `trials`: those that are no
     warm-ups."""
 
     id: str
@@ -222,7 +222,7 @@ class Store(Database):
             return [msgspec.convert(row | rows.titles_of(row["plan"]), RunSummary) for row in found]
 
     def progress(self, run_id: str) -> tuple[int, str | None]:
-        """How many trials a run has besides warm-ups, and when it ended. Raises UsageError where there is no
+        """How many trials a run has besides warm-ups, and when it ended. Raises UsageError if there is no
         such run."""
         with self.reading("a run"):
             for row in self.execute(f"SELECT ended_at, {_TRIALS} FROM run WHERE id = ?", (run_id,)):
@@ -263,7 +263,7 @@ class Store(Database):
             }
 
     def add_rows(self, tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
-        """Add rows to an empty store. Raises StoreError where they are none of its tables."""
+        """Add rows to an empty store. Raises StoreError if they are none of its tables."""
         try:
             with self.transaction(writes=True):
                 for table in ("run", "source", "trial", "timeline"):
@@ -276,8 +276,8 @@ class Store(Database):
 
     @contextmanager
     def hold(self, run_id: str) -> Iterator[None]:
-        """Keep others from adding to the run, or to the suite, of that id. Raises UsageError where another
-        process already does, StoreError where the database fails."""
+        """Keep others from adding to the run, or to the suite, of that id. Raises UsageError if another
+        process already does, StoreError if the database fails."""
         try:
             if lock := self._lock(run_id):
                 with self.transaction():
@@ -316,7 +316,7 @@ class Store(Database):
 
     def is_held(self, run_id: str) -> bool:
         """Whether another process of this machine is adding to the run. Writes nothing: the lock is not made,
-        and given back at once. Raises StoreError where the database fails."""
+        and given back at once. Raises StoreError if the database fails."""
         lock = self._lock(run_id)
         if isinstance(lock, AdvisoryLock):
             with self.transaction():
@@ -345,7 +345,7 @@ def runs_of(store: Store, name: str) -> list[Run]:
 
 
 def suite_of(runs: Sequence[Run], name: str) -> str | None:
-    """The id of the suite that `name` means and that has these runs; None where it means one run."""
+    """The id of the suite that `name` means and that has these runs; None if it means one run."""
     is_one = len(runs) == 1 and name in (runs[0].id, runs[0].experiment)
     return None if is_one else runs[0].suite.get("id")
 
@@ -379,7 +379,7 @@ def runs_of_side(store: Store, names: str) -> list[Run]:
 
 
 def _latest(summaries: Sequence[RunSummary], name: str) -> str:
-    """The id of the latest run of that experiment, or suite of that name; empty where there is none."""
+    """The id of the latest run of that experiment, or suite of that name; empty if there is none."""
     for run in reversed(summaries):
         if re.fullmatch(rf"{re.escape(name)}(-x\d+)?(\.\d+)?", run.suite[_STAMP:]):
             return run.suite

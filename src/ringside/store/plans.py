@@ -22,8 +22,8 @@ KeptOptions = dict[str, tuple[bool | str | tuple[str, ...], ...]]
 
 @dataclass(frozen=True, slots=True)
 class PlannedContender:
-    """A contender as it was when the run began. `version`, `receipt` and `executable` are None where its
-    runtime is missing, and `content` is None where it could not be measured, for the reason `unavailable`."""
+    """A contender as it was when the run began. `version`, `receipt` and `executable` are None if its
+    runtime is missing, and `content` is None if it could not be measured, for the reason `unavailable`."""
 
     title: str
     family: str = ""
@@ -138,7 +138,7 @@ class RunPlan:
 
 
 def read_plan(run: Run) -> RunPlan:
-    """The plan of a run. Raises StoreError where it cannot be read."""
+    """The plan of a run. Raises StoreError if it cannot be read."""
     try:
         levels = msgspec.convert(run.plan["points"], tuple[dict[str, Level], ...])
         plan = msgspec.convert({**run.plan, "points": ()}, RunPlan)

@@ -44,7 +44,7 @@ def _table_text(name: str, rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def read(path: Path) -> Store:
-    """A store in memory that holds a record's runs. Raises StoreError where the file is no record, or one of
+    """A store in memory that holds a record's runs. Raises StoreError if the file is no record, or one of
     a format that this ringside does not know."""
     try:
         with lzma.open(path, "rt", encoding="utf-8") as file:

@@ -143,7 +143,7 @@ class _ContenderFiles(msgspec.Struct):
 
 
 def hashes_of(run: Run) -> set[str]:
-    """The hashes of the sources of a run's contenders; none where its plan cannot be read."""
+    """The hashes of the sources of a run's contenders; none if its plan cannot be read."""
     try:
         contenders = msgspec.convert(run.plan.get("contenders", {}), dict[str, _ContenderFiles])
     except msgspec.ValidationError:

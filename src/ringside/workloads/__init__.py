@@ -87,7 +87,7 @@ class Registry(Mapping[str, Workload]):
 
 
 def _problem(value: object, name: str) -> str:
-    """Why an entry point's value is no usable workload of that name; empty where it is one."""
+    """Why an entry point's value is no usable workload of that name; empty if it is one."""
     if not isinstance(value, Workload):
         return f"{type(value).__name__} is no subclass of ringside.workloads.base.Workload"
     if lacking := [f"`{attribute}`" for attribute in _REQUIRED if not hasattr(value, attribute)]:

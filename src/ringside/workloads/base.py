@@ -310,11 +310,11 @@ class Measurement(ABC):
         return {cell: median(each) for cell, each in grouped(values).items()}
 
     def timeline_of(self, trial: Trial) -> Timeline | None:
-        """The trial over time; None where that is not kept."""
+        """The trial over time; None if that is not kept."""
         return None
 
     def repeats_of(self, trial: Trial) -> tuple[float, ...]:
-        """The repeated metric of each repeat in one process; empty where the work was done once."""
+        """The repeated metric of each repeat in one process; empty if the work was done once."""
         return ()
 
     def decisive_loads(self, trial: Trial) -> Sequence[LoadMessage]:
@@ -331,7 +331,7 @@ class Measurement(ABC):
         return None
 
     def diagnosis(self, contender: str, point: Point, figures: Mapping[str, Interval]) -> str | None:
-        """Why the work took so long, in a sentence; None where the figures do not show it."""
+        """Why the work took so long, in a sentence; None if the figures do not show it."""
         return None
 
     def diagnostics(self, trials: Sequence[Trial]) -> list[Diagnostic]:

@@ -38,10 +38,10 @@ class AnalysedRun(Protocol):
     def metric(self, name: str) -> Metric: ...
 
     def values(self, metric: str, contender: str, point: Point) -> Mapping[int, float]:
-        """The metric of a cell by block; empty where it has no figures, or too many blocks failed."""
+        """The metric of a cell by block; empty if it has no figures, or too many blocks failed."""
 
     def program(self, contender: str) -> Mapping[str, str]:
-        """The texts of its files by path; empty where they are not stored."""
+        """The texts of its files by path; empty if they are not stored."""
 
 
 Runs = Sequence[AnalysedRun]

@@ -67,7 +67,7 @@ def most_together_ns(
     result: Mapping[str, str], name: str, number: int, units: int, passed_ns: int, measured: int | None = None
 ) -> int:
     """The most that these times come to, by the p50, p99 and maximum of those that were `measured`. Raises
-    ValueError where they cannot be true of this many units in this time, one after the other in each."""
+    ValueError if they cannot be true of this many units in this time, one after the other in each."""
     median, p99, most = reported_ns(result, name)
     measured = number if measured is None else measured
     # This many are at least as long, and each unit had `passed_ns`.

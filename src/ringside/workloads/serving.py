@@ -126,7 +126,7 @@ def still_faster(trials: Sequence[Trial]) -> list[Diagnostic]:
 
 
 def percentiles_s(load: LoadMessage | None, histogram: str = "latency") -> dict[str, float]:
-    """A histogram's p50 … p99_9 and max, in seconds; empty where nothing was recorded."""
+    """A histogram's p50 … p99_9 and max, in seconds; empty if nothing was recorded."""
     summary = load.latency(histogram) if load else None
     if summary is None:
         return {}

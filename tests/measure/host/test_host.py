@@ -165,7 +165,7 @@ FILES = {
 
 
 def machine(monkeypatch: pytest.MonkeyPatch, **files: str | None) -> None:
-    """Another machine than this: one that has these files in place of some, none where they are None."""
+    """Another machine than this: one that has these files in place of some, none if they are None."""
     there = {**FILES, **{next(path for path in FILES if path.endswith(end)): files[end] for end in files}}
     monkeypatch.setattr(host, "read_text", lambda path: there.get(path) or "")
 

@@ -67,7 +67,7 @@ def place(workplace: Path, add_fake: Add, add_experiment: Add) -> Path:
 
 
 def answers(folder: Path, query: str) -> list[Any]:
-    """The rows of a store in a folder, after its integrity check; none where there is no store."""
+    """The rows of a store in a folder, after its integrity check; none if there is no store."""
     path = folder / "ringside.sqlite"
     if not path.exists():
         return []

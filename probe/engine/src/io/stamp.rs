@@ -119,7 +119,7 @@ impl ClockOffset {
         ClockOffset { behind_ns }
     }
 
-    /// A stamp by CLOCK_MONOTONIC; None where it is outside that clock.
+    /// A stamp by CLOCK_MONOTONIC; None if it is outside that clock.
     pub fn monotonic_ns(self, stamp_ns: u64) -> Option<u64> {
         stamp_ns.checked_sub(self.behind_ns)
     }

@@ -248,7 +248,7 @@ fn sleeps_late_ns(cpus: &[usize]) -> io::Result<u64> {
 }
 
 /// The slack of an open loop, and how much earlier its sleeps end. Without a slack in the plan it is the default, or
-/// none where timers of this host are too imprecise.
+/// none if timers of this host are too imprecise.
 fn slack_ns(plan: &Plan, missing: &mut Vec<String>) -> Result<(u64, u64), String> {
     if !plan.open_loop() {
         return Ok((0, 0));

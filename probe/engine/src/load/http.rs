@@ -72,7 +72,7 @@ impl ResponseParser {
         (self.state, self.status) = (State::Layered, status);
     }
 
-    /// The first line of a head that could not be read, after `feed` has failed with these bytes; empty where each is a
+    /// The first line of a head that could not be read, after `feed` has failed with these bytes; empty if each is a
     /// line of a response.
     pub fn refused_line<'a>(&'a self, bytes: &'a [u8]) -> &'a [u8] {
         let head = if self.held.is_empty() { bytes } else { &self.held };

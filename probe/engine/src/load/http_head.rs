@@ -20,7 +20,7 @@ pub enum BodyEnd {
     Open,
 }
 
-/// The head that bytes begin with, and its length; None where it is incomplete.
+/// The head that bytes begin with, and its length; None if it is incomplete.
 pub fn parse(bytes: &[u8]) -> Result<Option<(Head, usize)>, ErrorKind> {
     let mut fields = [MaybeUninit::uninit(); MAX_FIELDS];
     let mut response = httparse::Response::new(&mut []);

@@ -24,7 +24,7 @@ pub struct Values<'a> {
     pub row: &'a [Vec<u8>],
 }
 
-/// The rows of values that requests use in turn; none where the plan has none.
+/// The rows of values that requests use in turn; none if the plan has none.
 #[derive(Debug, Default)]
 pub struct Rows(pub Vec<Vec<Vec<u8>>>);
 

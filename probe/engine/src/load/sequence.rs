@@ -36,7 +36,7 @@ pub struct StreamState {
 /// A message of a stream, checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CheckedMessage {
-    /// By how much it was late; None where its due time is not known.
+    /// By how much it was late; None if its due time is not known.
     pub late_ns: Option<u64>,
     /// The fault of its number or its text, and how often it counts: a gap counts once for each skipped number.
     pub fault: Option<(SequenceFault, u64)>,
@@ -170,7 +170,7 @@ fn template(text: &str) -> Pieces {
     pieces.unwrap_or_default()
 }
 
-/// The number and the id in a message, each None where the template has none; None where the message does not match it.
+/// The number and the id in a message, each None if the template has none; None if the message does not match it.
 fn numbers_in(mut message: &[u8], template: &Pieces) -> Option<(Option<u64>, Option<u64>)> {
     let (mut k, mut id) = (None, None);
     for piece in &template.0 {

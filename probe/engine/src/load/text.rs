@@ -3,7 +3,7 @@
 /// The limit of a line, of a message of a stream, and of a body that a pattern must match.
 pub const MAX_MESSAGE_BYTES: usize = 64 * 1024;
 
-/// A byte for each character; None where a character is above U+00FF.
+/// A byte for each character; None if a character is above U+00FF.
 pub fn latin1_bytes(text: &str) -> Option<Vec<u8>> {
     text.chars().map(|character| u8::try_from(u32::from(character)).ok()).collect()
 }

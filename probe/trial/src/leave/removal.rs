@@ -90,7 +90,7 @@ impl Level {
     }
 }
 
-/// Opens a folder, with all permissions for its owner. None where it is a mount, or no folder.
+/// Opens a folder, with all permissions for its owner. None if it is a mount, or no folder.
 fn open_for_removal(parent: &OwnedFd, name: &OsString) -> Option<OwnedFd> {
     // Not by the device's number: that of a mount may be the same.
     let resolve = libc::RESOLVE_NO_XDEV | libc::RESOLVE_NO_SYMLINKS | libc::RESOLVE_BENEATH;

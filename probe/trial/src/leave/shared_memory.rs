@@ -16,12 +16,12 @@ pub struct SharedMemory {
     pub device: u64,
     /// The number of inodes in the file system without any file.
     inodes: u64,
-    /// The POSIX queues of the namespace; None where the kernel does not show them.
+    /// The POSIX queues of the namespace; None if the kernel does not show them.
     queues: Option<OwnedFd>,
 }
 
 impl SharedMemory {
-    /// Mounts it, as large as the host's. Only in a namespace of mounts, and of IPC, of the probe's own. None where the
+    /// Mounts it, as large as the host's. Only in a namespace of mounts, and of IPC, of the probe's own. None if the
     /// host has no such place.
     pub fn mount() -> io::Result<Option<SharedMemory>> {
         let flags = libc::O_RDONLY | libc::O_DIRECTORY;

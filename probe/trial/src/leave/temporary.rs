@@ -126,7 +126,7 @@ fn random_name() -> String {
     format!("{PREFIX}{}", &random[..RANDOM_CHARACTERS])
 }
 
-/// Opens and locks a folder; None where another process has locked it, or has just removed it.
+/// Opens and locks a folder; None if another process has locked it, or has just removed it.
 fn lock(parent: &OwnedFd, name: impl AsRef<OsStr> + Copy) -> Option<OwnedFd> {
     let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW;
     let folder = openat(parent, name, flags).ok()?;

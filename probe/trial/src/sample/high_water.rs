@@ -19,7 +19,7 @@ pub struct HighWater {
     floor_bytes: u64,
     largest_bytes: u64,
     ended: u64,
-    /// Page faults of children that the program has waited for; None where unknown.
+    /// Page faults of children that the program has waited for; None if unknown.
     pub child_faults: Option<u64>,
 }
 
@@ -46,7 +46,7 @@ impl HighWater {
         self.largest_bytes = self.largest_bytes.max(reaped.max_rss_bytes);
     }
 
-    /// The largest size of one process; None where it is not above that of the start.
+    /// The largest size of one process; None if it is not above that of the start.
     pub fn largest_bytes(&self) -> Option<u64> {
         let floor = self.floor_bytes + INEXACT_BYTES;
         Some(self.largest_bytes).filter(|&bytes| bytes > floor)

@@ -42,7 +42,7 @@ impl Inherited {
     }
 }
 
-/// The soft and the hard limit of each resource; none where the kernel does not say.
+/// The soft and the hard limit of each resource; none if the kernel does not say.
 #[derive(PartialEq)]
 pub struct Limits([Option<(u64, u64)>; RESOURCES.len()]);
 

@@ -14,7 +14,7 @@ use wire::units::nanoseconds;
 
 /// The probe's ends of the program's pipes.
 pub struct Pipes {
-    /// None where the program reads a file.
+    /// None if the program reads a file.
     pub stdin: Option<OwnedFd>,
     pub stdout: OwnedFd,
     pub stderr: OwnedFd,

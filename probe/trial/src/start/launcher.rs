@@ -198,7 +198,7 @@ impl Launcher {
         Ok(started)
     }
 
-    /// A new launcher; None where there can be none: why, is added to `missing`.
+    /// A new launcher; None if there can be none: why, is added to `missing`.
     fn begin(&self, missing: &mut Vec<String>) -> Option<Process> {
         let process = Process::new(self.order);
         process.map_err(|why| missing.push(format!("launcher: {why}"))).ok()

@@ -65,7 +65,7 @@ fn listeners(procfs: &mut ProcFs, address: SocketAddr) -> Vec<(u8, u64)> {
     listeners
 }
 
-/// How far an address of a listening socket, as tables of /proc/net show it, is from that of a host; None where it
+/// How far an address of a listening socket, as tables of /proc/net show it, is from that of a host; None if it
 /// does not accept connections to that.
 fn distance(address: &[u8], host: IpAddr) -> Option<u8> {
     let same = match host {

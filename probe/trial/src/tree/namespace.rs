@@ -149,7 +149,7 @@ fn prepare(user: Option<&User>) -> Result<(), String> {
     Ok(())
 }
 
-/// The line in which the new process says what it could not do; None where it ended without one.
+/// The line in which the new process says what it could not do; None if it ended without one.
 fn report_of(socket: &UnixStream) -> Option<String> {
     let mut line = Vec::new();
     let mut buffer = [0; 256];

@@ -216,7 +216,7 @@ impl ProcFs {
     }
 }
 
-/// A file of the kernel's that stays open: reading it anew is one system call. None where there is no such file.
+/// A file of the kernel's that stays open: reading it anew is one system call. None if there is no such file.
 pub struct ReopenedFile(Option<OwnedFd>);
 
 impl ReopenedFile {

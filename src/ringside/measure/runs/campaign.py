@@ -67,7 +67,7 @@ def new_task(selection: Selection, catalogue: Catalogue) -> Task:
 
 def resumed_task(name: str, store: Store, catalogue: Catalogue) -> Task:
     """The rest of a run; or of a suite: its unfinished runs, then its experiments that have not begun; of a
-    suite's run that is named alone, only the rest of that run. Raises UsageError where the store has no run
+    suite's run that is named alone, only the rest of that run. Raises UsageError if the store has no run
     of that name."""
     runs = runs_of(store, name)
     # Also where a trial was interrupted, or its probe failed, and was not carried out again.
@@ -103,7 +103,7 @@ def check_origin(run: Run, *, on_cluster: bool) -> RunPlan:
 
 
 def check_machines(run: Run, facts: Mapping[str, Mapping[str, Any]]) -> None:
-    """Raise UsageError where a machine is not the one that the run knows by its name: trials would not be
+    """Raise UsageError if a machine is not the one that the run knows by its name: trials would not be
     comparable. `facts`: by name, as `host.facts`."""
     known = run.host.get("machines", {"": run.host})
     for name, now in facts.items():
@@ -122,7 +122,7 @@ def check_machines(run: Run, facts: Mapping[str, Mapping[str, Any]]) -> None:
 
 def as_it_began(run: Run, machines: Mapping[str, Prepared]) -> dict[str, Prepared]:
     """What machines are ready for, by their names, if that is what they had when the run began; what could
-    not be measured then stays so. Raises UsageError where a contender has changed since, or is no longer
+    not be measured then stays so. Raises UsageError if a contender has changed since, or is no longer
     available: its trials would not be comparable, or missing."""
     kept = read_plan(run)
     settled = {}

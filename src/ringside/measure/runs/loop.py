@@ -72,7 +72,7 @@ class TrialMaker(Protocol):
         """Do what goes before the first block and does not count. KeyboardInterrupt passes through."""
 
     def trial(self, block: int, position: int, cell: Cell, *, first: bool) -> Trial:
-        """One trial of a cell; `first`: of its block. Raises ProbeError where the probe failed."""
+        """One trial of a cell; `first`: of its block. Raises ProbeError if the probe failed."""
 
     def can_measure(self, cell: Cell) -> bool:
         """Whether the probe carries out a harmless program in the place of a cell's; here without a try."""
@@ -88,7 +88,7 @@ def attempt(maker: TrialMaker, block: int, position: int, cell: Cell, *, first: 
 
 
 def uninterrupted(trial: Trial) -> Trial:
-    """The trial. Raises KeyboardInterrupt where a signal ended it."""
+    """The trial. Raises KeyboardInterrupt if a signal ended it."""
     if trial.outcome is Outcome.INTERRUPTED:
         raise KeyboardInterrupt
     return trial
@@ -262,8 +262,8 @@ class RunLoop(ABC):
         """Carry out all trials that the store does not have yet; True when the run is over, False when its
         deadline came first and it can go on later. The caller has the lock of the machine.
 
-        Raises UsageError where another process works on this run, ProbeError when the probe failed twice in a
-        row, and with a harmless program too, ClusterError where no machine of a cluster is left;
+        Raises UsageError if another process works on this run, ProbeError when the probe failed twice in a
+        row, and with a harmless program too, ClusterError if no machine of a cluster is left;
         KeyboardInterrupt passes through. In each case all finished trials are in the store."""
         with self.store.hold(self.run.id):
             done = self._begin()
@@ -343,7 +343,7 @@ class RunLoop(ABC):
 
     @abstractmethod
     def rehearse(self, cell: Cell, planned: Cell) -> Trial | None:
-        """A trial of a cell before the first block; None where it cannot be measured. Raises
+        """A trial of a cell before the first block; None if it cannot be measured. Raises
         KeyboardInterrupt where a signal ended it."""
 
     @abstractmethod
@@ -399,7 +399,7 @@ class RunLoop(ABC):
             self._hopeless.setdefault(trial.cell, []).append(trial.outcome)
 
     def check_probe(self, trial: Trial, can_measure: Callable[[Cell], bool]) -> None:
-        """Raise ProbeError where the probe of a machine fails again and again, whatever the program."""
+        """Raise ProbeError if the probe of a machine fails again and again, whatever the program."""
         failing = self._failing.setdefault(trial.machine, [])
         if trial.outcome is not Outcome.PROBE_FAILED:
             failing.clear()

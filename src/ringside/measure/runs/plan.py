@@ -46,7 +46,7 @@ def suite_selection(selection: Selection, suite_id: str, catalogue: Catalogue) -
 
 def experiments(catalogue: Catalogue, selection: Selection) -> list[Experiment]:
     """The experiment of that name or path, or those of a suite, changed. Each of a suite's experiments takes
-    the contenders and factors that are its own. Raises UsageError where a name fits none of them."""
+    the contenders and factors that are its own. Raises UsageError if a name fits none of them."""
     suite = catalogue.suite(selection.name)
     only, settings = selection.only, selection.settings or {}
     if selection.full and not (suite and suite.full):
@@ -97,7 +97,7 @@ def _changed(
     settings: Mapping[str, Sequence[Level]],
     selection: Selection,
 ) -> Experiment:
-    """The experiment as the command line changes it. Raises UsageError where there is no load for engines."""
+    """The experiment as the command line changes it. Raises UsageError if there is no load for engines."""
     changed = with_settings(experiment, settings)
     if contenders:
         changed = with_contenders(changed, contenders)
@@ -253,7 +253,7 @@ class Prepared:
 
 
 def check(experiment: Experiment, catalogue: Catalogue, capacity: Capacity) -> tuple[Point, ...]:
-    """Check an experiment against catalogue and machine; its points. Raises UsageError where a name, a factor
+    """Check an experiment against catalogue and machine; its points. Raises UsageError if a name, a factor
     or a level is wrong, or this machine has too few CPUs or descriptors."""
     workload = find_workload(experiment.workload)
     if experiment.sandbox:
@@ -289,7 +289,7 @@ def contenders_of(experiment: Experiment, catalogue: Catalogue) -> dict[str, Con
 
 
 def readable(experiment: Experiment, catalogue: Catalogue) -> dict[str, Contender]:
-    """The contenders of an experiment without those whose manifests are broken. Raises CatalogueError where
+    """The contenders of an experiment without those whose manifests are broken. Raises CatalogueError if
     that is all of them."""
     contenders = contenders_of(experiment, catalogue)
     broken = [each for each in contenders.values() if isinstance(each, Unavailable)]
@@ -306,7 +306,7 @@ def prepare(
     inputs: Inputs,
     notify: Notify,
 ) -> Prepared:
-    """Build here, side by side, what a checked experiment needs. Raises UsageError where there is no room for
+    """Build here, side by side, what a checked experiment needs. Raises UsageError if there is no room for
     a file, or no sandbox."""
     workload = find_workload(experiment.workload)
     if experiment.sandbox:

@@ -30,7 +30,7 @@ _SYSTEM = (
 
 
 def check() -> None:
-    """Raise UsageError where bubblewrap is not installed."""
+    """Raise UsageError if bubblewrap is not installed."""
     if not shutil.which(PROGRAM):
         raise UsageError("--sandbox needs bubblewrap: apt-get install bubblewrap")
 

@@ -68,7 +68,7 @@ def request(
 ) -> protocol.TrialRequest:
     """The probe's request for one trial of a cell. `cpus`: the contender's and the probe's. `input`: the file
     that the workload has for the point. `reference`: time the fixed computation before. `host`: where a
-    server listens for loads of engines on other machines. Raises UsageError where the workload's evidence
+    server listens for loads of engines on other machines. Raises UsageError if the workload's evidence
     does."""
     point = cell.point
     arguments = {**{key: str(level) for key, level in point.levels}, **workload.arguments(point)}
@@ -176,7 +176,7 @@ def trial_from_messages(
     blank: Trial, messages: Sequence[protocol.TrialMessage], interference: str | None = None
 ) -> Trial:
     """The trial with the probe's messages. `interference`: of another program with this one, in words. Raises
-    ProbeError where the outcome is missing or unknown."""
+    ProbeError if the outcome is missing or unknown."""
     if not isinstance(report := messages[-1] if messages else None, protocol.TrialOutcome):
         raise ProbeError("the probe ended without an outcome")
     if interference:
@@ -377,7 +377,7 @@ def repetition(
     executor: Executor,
 ) -> Repetition | Unavailable:
     """A trial of the contender at the point that `settings` name, that of its first failure where several
-    fit. `earlier`: the trials of the run. Raises UsageError where the run has no such trial, CatalogueError
+    fit. `earlier`: the trials of the run. Raises UsageError if the run has no such trial, CatalogueError
     where the manifest is broken."""
     kept = read_plan(run)
     workload = measurement(kept.experiment.workload)

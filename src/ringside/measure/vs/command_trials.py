@@ -132,7 +132,7 @@ def machine_facts(options: ExecutionOptions) -> dict[str, Any]:
 
 
 def check_unchanged(run: Run, commands: Sequence[Command], options: ExecutionOptions) -> None:
-    """Raises UsageError where a run cannot go on as it began: on another machine, or with other commits."""
+    """Raises UsageError if a run cannot go on as it began: on another machine, or with other commits."""
     check_machines(run, {"": machine_facts(options)})
     then = read_plan(run).contenders
     for command in commands:
@@ -196,7 +196,7 @@ class CommandTrials(TrialMaker):
     def trial(self, block: int, position: int, cell: Cell, *, first: bool) -> Trial:
         """One execution of a command that has not failed yet. If the levels of its `--setup` differ from last
         time, that runs again first, because its state may be exclusive, such as a branch that is checked out.
-        Raises CommandFailedError where too little is left to compare, UsageError where it could not be
+        Raises CommandFailedError if too little is left to compare, UsageError if it could not be
         started."""
         if cell not in self._failed and self._hook_line("setup", cell) != self._last_setup:
             self._warm_up(cell)
@@ -211,7 +211,7 @@ class CommandTrials(TrialMaker):
         return dataclasses.replace(before, block=block, position=position) if before else left_out
 
     def _check_rest(self, last: Trial | None = None) -> None:
-        """Raise CommandFailedError where what has not failed is too little for a comparison."""
+        """Raise CommandFailedError if what has not failed is too little for a comparison."""
         if len(self._argv) - len(self._failed) >= min(2, len(self._argv)):
             return
         trial = last or next(filter(None, self._failed.values()))
@@ -267,7 +267,7 @@ class CommandTrials(TrialMaker):
 
     def _with_outputs(self, trial: Trial, output: Output) -> Trial:
         """The trial with its metrics of the output, a wrong one where that has not each of them once. Raises
-        UsageError where the kernel does not count what decides."""
+        UsageError if the kernel does not count what decides."""
         for name, counter in trial.report.counters.items() if trial.report else ():
             judged = name.removesuffix("_ns").replace("_", "-")
             if counter.why and counter.count is None and judged == self.options.judged:

@@ -74,7 +74,7 @@ class Command:
         return point.filled_in(self.text)
 
     def argv(self, point: Point) -> tuple[str, ...]:
-        """The words that are executed. Raises UsageError where the line cannot be split."""
+        """The words that are executed. Raises UsageError if the line cannot be split."""
         return self.words(self.line(point))
 
     def words(self, line: str) -> tuple[str, ...]:
@@ -269,7 +269,7 @@ def _check_program(program: str, revision: Revision | None) -> None:
 
 
 def _why_not_started(file: str) -> str:
-    """Why the kernel does not start a script that is there; empty where nothing is known."""
+    """Why the kernel does not start a script that is there; empty if nothing is known."""
     try:
         with open(file, "rb") as opened:
             start = opened.read(_LOOK_BYTES)
@@ -311,7 +311,7 @@ def scanned_levels(least: str, most: str, step: str | None) -> tuple[Level, ...]
 
 def listed_levels(text: str) -> tuple[Level, ...]:
     """The levels of `-L VAR a,b,c`; a backslash before a comma or a backslash makes that part of a level.
-    What is written as an integer is one. Raises UsageError where one comes twice."""
+    What is written as an integer is one. Raises UsageError if one comes twice."""
     parts = re.findall(r"(?:^|,)((?:\\[,\\]|[^,])*)", text)
     texts = [re.sub(r"\\([,\\])", r"\1", part) for part in parts]
     if len(set(texts)) != len(texts):
@@ -320,7 +320,7 @@ def listed_levels(text: str) -> tuple[Level, ...]:
 
 
 def scan_points(factors: Mapping[str, Sequence[Level]]) -> tuple[Point, ...]:
-    """Every combination of levels; one point without factors where there are none. Raises UsageError where
+    """Every combination of levels; one point without factors where there are none. Raises UsageError if
     they are too many."""
     points = math.prod(len(levels) for levels in factors.values())
     if points > MAX_POINTS:
@@ -331,7 +331,7 @@ def scan_points(factors: Mapping[str, Sequence[Level]]) -> tuple[Point, ...]:
 
 
 def check_parameter(name: str, factors: Mapping[str, Sequence[Level]]) -> None:
-    """Raises UsageError where a parameter has no usable name, or one that is there already."""
+    """Raises UsageError if a parameter has no usable name, or one that is there already."""
     if name in factors:
         raise UsageError(f"the parameter {one_line(name, 40)} is given twice")
     if not PLACEHOLDER.fullmatch("{" + name + "}") or name != one_line(name, 40):

@@ -36,7 +36,7 @@ class Output(NamedTuple):
 def output_to(where: str | None, folder: Path) -> Iterator[Output]:
     """The output of one execution, while it lasts. `where`: `pipe` or None, `null`, `tty` (stdout is a
     terminal that nobody looks at), `inherit` (it is shown as it comes), or a file, which each execution
-    writes anew. Raises UsageError where that cannot be written."""
+    writes anew. Raises UsageError if that cannot be written."""
     if where in (None, PIPE, NULL):
         yield Output(os.devnull if where == NULL else None)
     elif where == KEPT:

@@ -29,7 +29,7 @@ def worktrees(
     names: Sequence[str], build: str | None, say: Callable[[str], None]
 ) -> Iterator[list[Revision]]:
     """The revisions of those names, each with its worktree in a temporary folder, where `build` was executed
-    by `sh`; all are removed in the end. Raises UsageError where one does not exist, BuildError where one does
+    by `sh`; all are removed in the end. Raises UsageError if one does not exist, BuildError if one does
     not build."""
     if not names:
         yield []

@@ -205,7 +205,7 @@ class Sample(Message, frozen=True, tag_field="type", tag="sample"):
 
     @property
     def all_kernel_bytes(self) -> int | None:
-        """The kernel's memory with the buffers of TCP; None where either is not known."""
+        """The kernel's memory with the buffers of TCP; None if either is not known."""
         known = self.kernel_bytes is not None and self.tcp_bytes is not None
         return (self.kernel_bytes or 0) + (self.tcp_bytes or 0) if known else None
 
@@ -239,7 +239,7 @@ class UpstreamCalls(Message, frozen=True):
 
 class LoadMessage(LoadFigures, frozen=True, kw_only=True, tag_field="type", tag="load"):
     """A load of a service's step, at the end of the trial. `engines`: how many on other machines carried it
-    out, None where the probe did; `started_within_ns`: how far apart they started at most."""
+    out, None if the probe did; `started_within_ns`: how far apart they started at most."""
 
     outcome: str = "ok"
     step: str
@@ -261,7 +261,7 @@ class CpuUse(Message, frozen=True):
 
 
 class Pressure(Message, frozen=True):
-    """Time in which some thread of the host waited (PSI); None where the kernel does not report it."""
+    """Time in which some thread of the host waited (PSI); None if the kernel does not report it."""
 
     cpu_ns: Nanoseconds | None = None
     memory_ns: Nanoseconds | None = None

@@ -286,7 +286,7 @@ def _command(analysis: RunAnalysis, cell: Cell) -> dict[str, Any]:
 
 
 def _parameters(point: Point) -> dict[str, Any]:
-    """The point, for JSON; nothing where there are no parameters."""
+    """The point, for JSON; nothing if there are no parameters."""
     return {"point": point.as_dict()} if point.levels else {}
 
 

@@ -102,7 +102,7 @@ def left_out(analysis: RunAnalysis, form: str) -> str:
 
 def write_parquet(analysis: RunAnalysis, file: Path) -> None:
     """A row for each metric of each trial with figures: run, block, contender, a column for each factor
-    (text), metric, unit, value. Raises UsageError where pyarrow is missing or the file cannot be written."""
+    (text), metric, unit, value. Raises UsageError if pyarrow is missing or the file cannot be written."""
     if importlib.util.find_spec("pyarrow") is None:
         raise UsageError("Parquet needs pyarrow: pip install pyarrow")
     import pyarrow as pa

@@ -108,7 +108,7 @@ def picture(
 
 
 def headline_picture(analysis: RunAnalysis, point: Point) -> dict[str, Any] | None:
-    """The headline of all contenders at a point, in the order of the tables; None where none has a figure."""
+    """The headline of all contenders at a point, in the order of the tables; None if none has a figure."""
     metric, ranking = analysis.headline, analysis.rankings[analysis.headline.name, point]
     figures = [(name, analysis.cell(name, point).metrics.get(metric.name)) for name in ranking.order]
     values = {name: value for name, value in figures if value}

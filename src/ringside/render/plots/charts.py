@@ -73,7 +73,7 @@ class PanelFiles:
 
 
 def figures(analyses: Sequence[RunAnalysis]) -> Iterator[PanelFiles]:
-    """Each panel of each run. Raises ReportError where a package is missing."""
+    """Each panel of each run. Raises ReportError if a package is missing."""
     if absent := missing():
         raise ReportError(f"figures need {absent}: run `make setup`, or install the extra `report`")
     convert = importlib.import_module("vl_convert")

@@ -69,7 +69,7 @@ class Folder:
         self._files = manifest.files
 
     def read(self, name: str) -> bytes | None:
-        """A file of ours; None where it is missing or was changed."""
+        """A file of ours; None if it is missing or was changed."""
         try:
             data = (self.path / name).read_bytes()
         except OSError:
@@ -122,7 +122,7 @@ PAGE_MARK, BADGE_MARK = b'<meta name="generator" content="ringside ', b'data-gen
 
 
 def refuse_others(path: Path, mark: bytes, option: str) -> None:
-    """Raises ReportError where a file of another stands at the path; an empty file is nobody's."""
+    """Raises ReportError if a file of another stands at the path; an empty file is nobody's."""
     try:
         data = path.read_bytes() if path.is_file() else b""
     except OSError as error:

@@ -109,7 +109,7 @@ def _words(selection: Selection) -> list[str]:
 
 
 def command_to_repeat(analysis: RunAnalysis, cell: CellAnalysis) -> str:
-    """The command that repeats a trial of a cell that failed; empty where none can."""
+    """The command that repeats a trial of a cell that failed; empty if none can."""
     outcomes = set(cell.outcomes) - {Outcome.UNAVAILABLE}
     failed = outcomes - {Outcome.OK} or (outcomes and cell.missing)
     if not failed or not isinstance(analysis.measurement, Workload):

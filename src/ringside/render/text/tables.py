@@ -261,7 +261,7 @@ def breakdown_table(analysis: RunAnalysis) -> TableData | None:
 
 
 def warm_up_table(analysis: RunAnalysis) -> TableData | None:
-    """A row for each cell whose work was repeated; None where none was."""
+    """A row for each cell whose work was repeated; None if none was."""
     name = analysis.measurement.repeated_metric
     if not analysis.warm_ups or name is None:
         return None

@@ -215,7 +215,7 @@ def render(
 
 
 def _one_grid(table: TableData, console: Console, barred: Collection[int], box: Box | None) -> list[Table]:
-    """The table with as many columns as fit, empty where those that must be there do not."""
+    """The table with as many columns as fit, empty if those that must be there do not."""
     for bars in (barred, ()) if barred else (barred,):
         kept = list(range(len(table.columns)))
         for dropped in (None, *(table.narrow[:-1] if bars else table.narrow)):

@@ -137,7 +137,7 @@ def part_name(analysis: RunAnalysis) -> str:
 
 
 def repeats(analysis: RunAnalysis) -> str:
-    """`; at least 100 ms of work: 3 to 2,941 repeats`; empty where their number was not found by trials."""
+    """`; at least 100 ms of work: 3 to 2,941 repeats`; empty if their number was not found by trials."""
     each = (analysis.plan.repeats_of(cell) for cell, found in analysis.cells.items() if found.has_figures)
     if not (numbers := sorted(filter(None, each))):
         return ""

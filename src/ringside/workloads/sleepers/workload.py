@@ -66,7 +66,7 @@ class Sleepers(Workload):
         return {"start": int(point["tasks"]) * CYCLE_NS / self.cores(point)}
 
     def refute(self, trial: Trial, seed: int) -> None:
-        """Raise ValueError where N tasks did not all sleep at one time, or did not wake at their instants."""
+        """Raise ValueError if N tasks did not all sleep at one time, or did not wake at their instants."""
         point, starts, wakes = trial.cell.point, trial.phases.get("start", ()), trial.phases.get("wake", ())
         tasks, seconds = int(point["tasks"]), int(point["seconds"])
         in_order, reports = numbers(tasks, seed), reported_after(tasks)

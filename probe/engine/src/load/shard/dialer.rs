@@ -172,7 +172,7 @@ impl Dialer {
         kind
     }
 
-    /// The system's message for that errno; empty where there is none.
+    /// The system's message for that errno; empty if there is none.
     pub fn failure(&self) -> String {
         let words = |errno| io::Error::from_raw_os_error(errno).to_string();
         let text = self.failure.map(words).unwrap_or_default();

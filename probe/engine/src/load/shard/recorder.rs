@@ -38,7 +38,7 @@ pub struct Recorder {
     pub record: Record,
     run: Run,
     /// Replies whose latency, service time and first byte are one time: it is recorded once, and added to the three at
-    /// the end. None where targets have figures of their own.
+    /// the end. None if targets have figures of their own.
     whole: Option<Histogram>,
     /// Whether anybody looks at the live view.
     is_live: bool,

@@ -129,7 +129,7 @@ impl BriefPoll {
         BriefPoll { is_allowed, ..BriefPoll::default() }
     }
 
-    /// Until when to poll before a sleep that lasts until `at_ns`; None where polling does not pay.
+    /// Until when to poll before a sleep that lasts until `at_ns`; None if polling does not pay.
     pub fn until_ns(&mut self, now_ns: u64, at_ns: u64) -> Option<u64> {
         if !self.is_allowed {
             return None;

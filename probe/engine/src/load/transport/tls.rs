@@ -90,7 +90,7 @@ impl Identity {
         Ok(Identity { key, was_asked })
     }
 
-    /// Why a server that has asked for a certificate refuses the session; None where it has not asked.
+    /// Why a server that has asked for a certificate refuses the session; None if it has not asked.
     fn refusal(&self) -> Option<&'static str> {
         let text = match self.key {
             None => "it asks for a certificate of the client: name one by --cert and --key",

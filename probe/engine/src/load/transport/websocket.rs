@@ -168,7 +168,7 @@ struct Frame<'a> {
 }
 
 impl Frame<'_> {
-    /// The frame that bytes of the server begin with; None where it is not complete.
+    /// The frame that bytes of the server begin with; None if it is not complete.
     fn parse(bytes: &[u8]) -> Result<Option<Frame<'_>>, LayerError> {
         let [first, second, rest @ ..] = bytes else {
             return Ok(None);

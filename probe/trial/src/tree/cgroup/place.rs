@@ -159,7 +159,7 @@ mod tests {
         assert!(own_folder(b"a - cgroup2\n - \n-\n", b"0::/\n").is_err());
     }
 
-    /// A cgroup of this test's own, removed at the end; None where none can be made.
+    /// A cgroup of this test's own, removed at the end; None if none can be made.
     struct Scope(PathBuf, Option<String>);
 
     impl Scope {
