@@ -18,7 +18,7 @@ class CatalogueError(RingsideError):
 
 
 class BuildError(RingsideError):
-    """A contender's build failed. `log` is what the build printed: hostile text."""
+    """A contender's build failed. `log` is the build's output: hostile text."""
 
     def __init__(self, message: str, log: str = "") -> None:
         super().__init__(message)

@@ -49,9 +49,9 @@ class Standing:
     those that may be first. `behind`: those shown to be worse than the first of these, with how many times,
     the nearest first. `ratios`: the same for all others. `cold`, `failing`: those that were still warming up,
     or failed too often; they are ranked only if all are such. `overstated`: `Comparison.overstated`.
-    `obstacles`: why there is no verdict between some that may be first. `influences`: what may have decided
-    who has the best figure. `lacking`: how many of the class have no figure. `others`: the best of each other
-    class but the floor."""
+    `obstacles`: why there is no verdict between some that may be first. `influences`: other possible causes
+    of the order. `lacking`: how many of the class have no figure. `others`: the best of each other class but
+    the floor."""
 
     point: Point
     first_place: FirstPlace

@@ -34,8 +34,8 @@ class CellChange:
 
 @dataclass(frozen=True, slots=True)
 class RunDiff:
-    """Two sides of runs and what they share. `machine`: by reference computation, how much longer it took on
-    the second side; if it is missing, there are no verdicts. `margin`: closer ratios are equivalent."""
+    """Two sides of runs and their shared parts. `machine`: by reference computation, how much longer it took
+    on the second side; if it is missing, there are no verdicts. `margin`: closer ratios are equivalent."""
 
     firsts: tuple[RunAnalysis, ...]
     seconds: tuple[RunAnalysis, ...]

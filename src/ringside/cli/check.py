@@ -86,7 +86,7 @@ def _contenders(word: str | None, outside: Sequence[str]) -> list[Contender]:
 
 
 def print_document(document: dict[str, Any]) -> None:
-    """Print what was found of a contender."""
+    """Print the findings about a contender."""
     if document["reason"]:
         print(one_line(f"{document['contender']} cannot be checked: {document['reason']}", 1000))
     for workload in document["workloads"]:

@@ -33,8 +33,8 @@ def judged(analysis: RunAnalysis) -> Iterator[Judged]:
 
 
 def status(gates: Sequence[tuple[str, float]], judged: Sequence[Judged]) -> int:
-    """The exit status; a line on stderr for each ratio that a gate stops, and for undecided ones that may
-    reach its size. Without any verdict, a gate fails."""
+    """The exit status. Prints a line on stderr for each ratio that a gate stops, and for undecided ones that
+    may reach its size. Without any verdict, a gate fails."""
     if gates and all(ratio.obstacle in _UNDECIDABLE for _, _, ratio in judged):
         short = [ratio for _, _, ratio in judged if ratio.obstacle in _TOO_FEW]
         of_vs = ", of vs with --until end --time 20s" if short and isinstance(short[0], CellChange) else ""

@@ -20,7 +20,7 @@ _PROFILE = 1000
 def listing(
     names: Sequence[str], outside: Sequence[str], kind: str | None = None, store: str | None = None
 ) -> int:
-    """List what is of that kind, or the catalogue; of contenders with these names what each is."""
+    """List everything of that kind, or the catalogue; for contenders with these names, their properties."""
     if names and kind != "contenders":
         raise UsageError(f"only contenders have names here: ringside list contenders {names[0]}")
     catalogue = context.catalogue(outside)

@@ -41,7 +41,7 @@ class Option(click.Option):
     def handle_parse_result(
         self, ctx: click.Context, opts: Mapping[str, Any], args: list[str]
     ) -> tuple[Any, list[str]]:
-        """Note what was given of it, as text, for `command_line_options`."""
+        """Note the given values as text, for `command_line_options`."""
         if self.name in opts:
             values = tuple(opts[self.name]) if self.multiple else (opts[self.name],)
             field = self.name if self.expose_value else "form"

@@ -194,7 +194,7 @@ class LiveProgress(Listener):
         cell = trial.cell
         where = f" ({label})" if (label := self._label(cell.point)) else ""
         self._print(f"{cell.contender}{where}: {trial.outcome}: {trial.detail}")
-        # At the first failure of a cell, the end of what the program wrote, and how to repeat its trial.
+        # At the first failure of a cell, show the end of the program's output, and how to repeat its trial.
         if cell in self._failed or trial.report is None or trial.outcome is Outcome.INTERRUPTED:
             return
         for line in last_lines(trial.report.stderr_tail):

@@ -12,14 +12,14 @@ from ringside.store.database import single_run
 from ringside.store.plans import read_plan
 from ringside.text import last_lines, one_line
 
-# The probe keeps so much of what a program writes that these are all lines of most.
+# The probe keeps so much of a program's output that most programs' lines are complete.
 _LINES = 200
 
 
 def repeat(
     run: str, contender: str, settings: Sequence[str], outside: Sequence[str], store: str | None = None
 ) -> int:
-    """Repeat a trial of a contender at the point of these settings, and print what it writes."""
+    """Repeat a trial of a contender at the point of these settings, and print its output."""
     storage = context.open_store(store, create=False)
     stored = single_run(storage, run, lambda each: contender in read_plan(each).contenders)
     with LiveProgress(context.stderr_console()) as progress:

@@ -136,7 +136,7 @@ def _show_plan(settings: RunSettings, task: Task, catalogue: Catalogue) -> int:
 
 
 def _carry_out(settings: RunSettings, task: Task, catalogue: Catalogue, storage: Store | None) -> int:
-    """Carry out a task and show what it measured; the exit status. `storage`: None if the task is new."""
+    """Carry out a task and show its results; the exit status. `storage`: None if the task is new."""
     # The first answers are there long before the last; those of sessions are shown together.
     shows_parts = bool(task.suite_id) and not (settings.resume or settings.form or settings.sessions > 1)
     with ExitStack() as stack:

@@ -80,7 +80,7 @@ def present(
             if number:
                 console.print()
             terminal.show(analysis, console, printed, everything=everything)
-        # The overview last: it is what a screen still shows.
+        # The overview comes last: it is still visible on the screen.
         if suite_analysis and has_sessions:
             terminal.show_sessions(suite_analysis, console)
         elif suite_analysis:

@@ -1,5 +1,5 @@
-"""Standard streams that are closed or full, or whose reader has ended, as `head` does (no error). Also files
-that take the place of stdout."""
+"""Handles standard streams that are closed or full, or whose reader has ended, as `head` does (no error), and
+files that replace stdout."""
 
 import codecs
 import errno
@@ -21,7 +21,7 @@ _MESSAGE_LENGTH = 4000
 
 
 class _Stderr(io.FileIO):
-    """Drops what cannot be written."""
+    """Discards bytes that cannot be written."""
 
     def write(self, data: object) -> int:
         try:
@@ -31,8 +31,8 @@ class _Stderr(io.FileIO):
 
 
 def make_safe() -> None:
-    """Open the standard streams that are closed, so that no other file gets their numbers, and let nothing
-    fail because stderr cannot be written. Leaves streams that were replaced before as they are."""
+    """Open closed standard streams, so that no other file gets their numbers, and let nothing fail because
+    stderr cannot be written. Streams that were replaced before stay as they are."""
     for number in range(3):
         try:
             os.fstat(number)
@@ -55,7 +55,7 @@ def make_safe() -> None:
 
 @contextmanager
 def output() -> Iterator[None]:
-    """If the reader of stdout ends, drop what the block still prints; the command goes on."""
+    """If the reader of stdout ends, discard the rest of the block's output; the command continues."""
     try:
         yield
         sys.stdout.flush()
@@ -76,8 +76,8 @@ def drop(stream: TextIO) -> None:
 
 
 def check_outputs(files: Mapping[str, Path], printed: Sequence[str] = ()) -> None:
-    """Check early that these files, by option, can be written. `-` is stdout, for one of them or of what is
-    `printed` there. Raises UsageError."""
+    """Check early that these files, by option, can be written. `-` is stdout; only one file, or the `printed`
+    output, may use it. Raises UsageError."""
     to_stdout = [*printed, *(option for option, path in files.items() if str(path) == "-")]
     if len(to_stdout) > 1:
         raise UsageError(f"{to_stdout[0]} and {to_stdout[1]} would mix on stdout: write to files")

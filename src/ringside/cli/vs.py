@@ -222,7 +222,7 @@ def _compare(
         with time_unit(settings.time_unit):
             if is_whole:
                 _show(analysis, settings, rule)
-            # A failure late in a long run leaves what was measured before it.
+            # After a late failure in a long run, the earlier measurements remain.
             for option, path in settings.exports.items():
                 text = formats.VS_FORMATS[option.removeprefix("--export-")](analysis, settings.sort)
                 streams.write_output(option, path, text, "; what was measured is in the store")
@@ -239,7 +239,7 @@ def _compare(
 def _say_notes(
     settings: VsSettings, commands: Sequence[parsing.Command], points: Sequence[Point], factors: Iterable[str]
 ) -> None:
-    """Say what is unusual about the commands. Raises UsageError if --fail-if can judge nothing."""
+    """Report anything unusual about the commands. Raises UsageError if --fail-if can judge nothing."""
     for note in parsing.notes(commands, points):
         streams.say(note)
     # A parameter in no command is allowed, as in hyperfine, but is more often a typing error.

@@ -10,7 +10,7 @@ from click.parser import _OptionParser, _ParsingState
 
 from ringside.cli.options import COMMON, SectionedCommand, help_records
 
-# Options whose value stands in the same word, and what they mean without one.
+# Options whose value stands in the same word, and their meaning without a value.
 _ALONE = {"-S": "--shell=default", "--shell": "--shell=default"}
 _ALONE |= dict.fromkeys(("-i", "--ignore-failure"), "--ignore-failure=all-non-zero")
 _FLAGS = re.compile(r"-[SNi]{2,}")

@@ -72,7 +72,7 @@ class ClusterLoop(RunLoop):
         self._find_missing()
 
     def _find_missing(self) -> None:
-        """Note what cannot be measured on each machine, lost ones included; and on none."""
+        """Note the contenders that cannot be measured on each machine, lost ones included; and on none."""
         self._missing = {name: each.unavailable() for name, each in self.prepared.items()}
         first, *others = self._missing.values()
         self.unavailable = {
@@ -347,8 +347,8 @@ class ClusterCampaign(Campaign):
 def on_cluster(
     on: str, task: Task, catalogue: Catalogue, notify: Notify, engines: GroupEngines | None = None
 ) -> Iterator[tuple[Capacity, Callable[[Store], ClusterCampaign]]]:
-    """What contenders can get on the machines, and a function that makes a campaign on them; the machines are
-    released at the end. `engines`: of two-sided trials; None: as many as the task has. Raises UsageError,
+    """The resources of contenders on the machines, and a function that makes a campaign on them; the machines
+    are released at the end. `engines`: of two-sided trials; None: as many as the task has. Raises UsageError,
     ClusterError, ProbeError."""
     wanted = _wanted(task, engines)
     contenders: dict[str, Contender] = {}

@@ -86,7 +86,7 @@ class Engine:
         self._go.set()
 
     def call_off(self) -> None:
-        """End what is under way. A load that had begun still reports."""
+        """End the current work. A load that had begun still reports."""
         if not self._go.is_set():
             self._is_called_off = True
             self._go.set()
@@ -266,9 +266,9 @@ class Engines:
         *,
         ending: bool = False,
     ) -> dict[EngineSlot, Any]:
-        """What a method of each actor returns. `ending`: a first signal does not break it off. Raises
-        NodeLostError if a node is lost or takes longer than `limit_s`, ClusterError if an engine cannot
-        do its part."""
+        """The results of a method of each actor. `ending`: a first signal does not break it off. Raises
+        NodeLostError if a node is lost or takes longer than `limit_s`, ClusterError if an engine cannot do
+        its part."""
         begun = time.monotonic()
         values: dict[EngineSlot, Any] = {}
         refs = {method(slot): slot for slot in slots}

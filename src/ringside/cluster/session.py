@@ -156,9 +156,9 @@ class Session:
             self._silent_since_s = None
 
     def result(self, ref: Any) -> Any:
-        """What a method of an actor returned; waits for it. Errors of Ringside's pass through. Raises
-        NodeLostError for any other error of the method, and where the actor or its node ended first,
-        ClusterError if the cluster does not answer."""
+        """Waits for a method of an actor; its result. Errors of Ringside's pass through. Raises NodeLostError
+        for any other error of the method, and if the actor or its node ended first, ClusterError if the
+        cluster does not answer."""
         exceptions = self.ray.exceptions
         try:
             return self.ray.get(ref)

@@ -63,7 +63,7 @@ class TwoSidedExecutor(Executor):
                     step.result()
 
     def _drive(self, service: protocol.Service, drive: protocol.Drive) -> None:
-        """Have the engines carry out a step, and tell the probe what they counted."""
+        """Have the engines carry out a step, and tell the probe their counts."""
         step = service.steps[drive.step]
         host = f"[{service.host}]" if ":" in service.host else service.host
         plans: list[protocol.LoadPlan] = [
@@ -124,7 +124,7 @@ class NodeWorker:
         if site.engines:
             import ray
 
-            # The driver tells users what it waits for.
+            # The driver tells users why it waits.
             actors = Engines(Session(ray, site.name), site.engines, lambda _: None, probe=probe)
             self._executor = TwoSidedExecutor(probe, actors)
             self._address = site.node.address
@@ -148,7 +148,7 @@ class NodeWorker:
         return prepared.contenders
 
     def begin(self, experiment: str, seed: int) -> None:
-        """Begin a run of what was prepared: each contender once, as before every run."""
+        """Begin a run of the prepared contenders: each once, as before every run."""
         prepared = self._prepared[experiment]
         # Not for preparing: builds may use all CPUs.
         _keep_off_contender_cpus(self._executor)

@@ -42,7 +42,7 @@ class Reply:
 
 
 class Client:
-    """Sends requests on a connection and reads responses. Raises ValueError for what is no HTTP/1.1."""
+    """Sends requests and reads responses. Raises ValueError for a response that is not HTTP/1.1."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._socket, self._file = connection, connection.makefile("rb")

@@ -146,7 +146,7 @@ def milliseconds(summary: LatencySummary | None) -> dict[str, Any] | None:
 
 
 def _pacing(pacing: Pacing) -> dict[str, Any]:
-    # Requests leave out what is at its default; here every key is present.
+    # Requests leave out keys with default values; here every key is present.
     values = msgspec.to_builtins(msgspec.structs.asdict(pacing))
     # Rates that are multiples of another are those of experiments.
     if values.get("of", "") is None:
@@ -155,7 +155,7 @@ def _pacing(pacing: Pacing) -> dict[str, Any]:
 
 
 def as_csv(target: Target, result: LoadResult, unit: TimeUnit) -> str:
-    """One load as CSV; cells of what was not measured are empty. Times are latencies, of streams lateness."""
+    """One load as CSV; cells without a measurement are empty. Times are latencies, of streams lateness."""
     name, whole = result.main_histogram, result.figures
     seconds = whole.duration_ns / 1e9
 

@@ -40,7 +40,7 @@ TOO_FEW = f"fewer than {MIN_BEYOND} requests lie beyond it"
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A threshold, and what a load showed for it."""
+    """A threshold, and a load's figure for it."""
 
     threshold: Threshold
     # In the threshold's unit; None if nothing was measured, which counts as crossed.

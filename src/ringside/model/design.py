@@ -116,7 +116,7 @@ class Block:
 
 
 class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A table of a file, or what has its keys."""
+    """A table of a file, or a value with its keys."""
 
 
 def check_distinct(where: str, values: Collection[Level]) -> None:

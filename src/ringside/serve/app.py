@@ -29,7 +29,7 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 
 class Pages:
-    """The routes, and what they share."""
+    """The routes and their shared state."""
 
     def __init__(self, source: Source, questions: Callable[[], Sequence[Question]]) -> None:
         """`questions`: all that the catalogue has."""
@@ -167,7 +167,7 @@ class Pages:
 
 
 def trouble(error: RingsideError) -> Response:
-    """A page that says what is wrong; it looks again by itself where that may pass."""
+    """A page that describes the error; it looks again automatically if the error may pass."""
     title, status, headers = ("Not readable now", 503, {"Refresh": "5"})
     if _is_missing(error):
         title, status, headers = ("Not here", 404, {})

@@ -52,7 +52,7 @@ class Source:
             store.close()
 
     def close(self) -> None:
-        """Give back what is kept of a record."""
+        """Release the memory kept for a record."""
         if self._record:
             self._record[1].close()
             self._record = None
@@ -76,7 +76,7 @@ class Worker:
         self._pool = ThreadPoolExecutor(1, "ringside-pages", initializer=lower_priority)
 
     async def run(self, function: Callable[[], T]) -> T:
-        """The function's result, or what it raised."""
+        """The function's result, or the exception that it raised."""
         return await asyncio.get_running_loop().run_in_executor(self._pool, function)
 
     def close(self) -> None:

@@ -142,7 +142,7 @@ def between_groups(groups: Sequence[Sequence[float]]) -> float | None:
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99_9": 0.999}
 # With fewer values beyond it a percentile is not supported: their number varies by about its square root.
 MIN_BEYOND = 10
-# Steps to each tenth of what is left up to 100 %.
+# Steps to each tenth of the rest up to 100 %.
 _STEPS = 10
 _ALWAYS = (0.5, 0.95)
 

@@ -239,7 +239,7 @@ class Database:
         return StoreError(f"the store {self.where}: {reason}; {hint}")
 
     def follow_file(self) -> bool:
-        """Make sure that what is written can be read again. Returns whether another file was in the way."""
+        """Make sure that new rows can be read again. Returns whether another file was in the way."""
         if self.path is None or (file := identity(self.path)) == self._file:
             return False
         if file is not None:

@@ -20,8 +20,8 @@ SUFFIX = ".json.xz"
 
 
 def write(store: Store, runs: Sequence[Run], path: Path) -> None:
-    """Write runs with all of their trials, samples and sources, or leave what was there. Paths below the
-    user's home begin with `~`: a record is meant to be published. Raises StoreError."""
+    """Write runs with all of their trials, samples and sources, or leave the old file. Paths below the user's
+    home begin with `~`: a record is meant to be published. Raises StoreError."""
     tables = ",".join(f'"{name}":{_table_text(name, rows)}' for name, rows in store.rows_of(runs).items())
     text = f'{{"record":{FORMAT},"tables":{{{tables}}}}}'
     try:

@@ -8,7 +8,7 @@ from ringside.probe.protocol import Phase
 from ringside.text import one_line
 from ringside.workloads.evidence import milliseconds
 
-# By how much a phase may differ from what the probe saw: clocks differ, and a line needs some time.
+# The tolerance between a phase and the probe's own times: clocks differ, and a line needs some time.
 _SHARE, _SLACK_NS = 0.02, 1_000_000
 # The first use of input and output takes some runtimes milliseconds, before a phase begins or after it has
 # ended: it can be shorter than the time between its lines. Where a runtime writes a line late, the next phase

@@ -31,7 +31,7 @@ _SHARED_FACTORS = {factor.name: factor for factor in (CORES, REPEATS)}
 
 
 def declared(module: str) -> Callable[[W], W]:
-    """Give a class what the tables beside its module declare. Raises ValueError, KeyError."""
+    """Give a class the declarations in the tables beside its module. Raises ValueError, KeyError."""
 
     def declare(cls: W) -> W:
         types = get_type_hints(cls)

@@ -15,8 +15,8 @@ STEP = "measured"
 
 
 class TargetLoad(Measurement):
-    """A trial is one load at a server, the step `measured`. The run says what is compared: rate and latency
-    of a closed loop, latency of an open one, lateness of streams."""
+    """A trial is one load at a server, the step `measured`. The run compares rate and latency of a closed
+    loop, latency of an open one, lateness of streams."""
 
     name = "target"
     title = "Servers under load"

@@ -121,9 +121,9 @@ def check_machines(run: Run, facts: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 def as_it_began(run: Run, machines: Mapping[str, Prepared]) -> dict[str, Prepared]:
-    """What machines are ready for, by their names, if that is what they had when the run began; what could
-    not be measured then stays so. Raises UsageError if a contender has changed since, or is no longer
-    available: its trials would not be comparable, or missing."""
+    """The contenders that each machine can run, by its name, if they are as they were when the run began; a
+    contender that could not be measured then stays so. Raises UsageError if one has changed since, or is no
+    longer available: its trials would not be comparable, or missing."""
     kept = read_plan(run)
     settled = {}
     for machine, prepared in machines.items():
@@ -290,7 +290,7 @@ class Campaign(ABC):
 
     @abstractmethod
     def prepare(self, experiment: Experiment, points: tuple[Point, ...]) -> dict[str, Prepared]:
-        """Build what the experiment needs; what each machine is ready for, by its name."""
+        """Build the experiment's contenders; the ones that each machine can run, by its name."""
 
     def own(self) -> AbstractContextManager[None]:
         """Within the block, nobody else measures. Machines of a cluster were locked when they joined."""

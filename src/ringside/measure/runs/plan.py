@@ -119,8 +119,8 @@ def _changed(
 def _chosen(
     catalogue: Catalogue, experiment: Experiment, only: Sequence[str], listed: Collection[str]
 ) -> list[str]:
-    """Of `only` those that the experiment lists, and those that no experiment lists and that could take part
-    in it. Raises UsageError for an unknown one."""
+    """The contenders in `only` that the experiment lists, and those that no experiment lists and that could
+    take part in it. Raises UsageError for an unknown one."""
 
     def is_able(name: str) -> bool:
         return experiment.workload in catalogue.contender(name).workloads

@@ -1,6 +1,6 @@
 """Contenders under bubblewrap (`run --sandbox`): of the host's files they see the system's, read-only, and
-what they need themselves. /tmp and /dev are private, no other process is visible, and a program that is no
-server has a network of its own, with a loopback only."""
+those that they need. /tmp and /dev are private, no other process is visible, and a program that is no server
+has its own network, with only a loopback."""
 
 import os
 import pwd

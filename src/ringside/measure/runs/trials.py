@@ -358,7 +358,7 @@ class ContenderTrials:
 @dataclass(frozen=True, slots=True)
 class Repetition:
     """A trial that can be carried out again: its block, its position there, and its cell. `has_changed`: the
-    contender is not what it was in the run."""
+    contender differs from the one in the run."""
 
     trials: ContenderTrials
     place: tuple[int, int, Cell]

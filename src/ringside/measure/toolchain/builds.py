@@ -71,8 +71,8 @@ class Toolchain:
         self._receipts.clear()
 
     def prepare(self, contender: Contender, program: str = "") -> Ready | Unavailable:
-        """Receipt and build of a contender; builds only what is not there already. `program`: a workload; its
-        program alone is built where that is possible, unless all are there."""
+        """Receipt and build of a contender; builds only the missing parts. `program`: a workload; its program
+        alone is built if that is possible, unless all are there."""
         receipt = self.receipt(contender.runtime)
         if isinstance(receipt, str):
             return Unavailable(contender, receipt, remedy(contender.runtime))
@@ -195,7 +195,7 @@ def _way_out(error: BuildError, log: Path | None) -> str:
 
 
 def content_hash(contender: Contender, receipt: Receipt) -> str:
-    """A hash over all that decides what a build is: sources, commands, receipt."""
+    """A hash over everything that determines a build: sources, commands, receipt."""
     digest = hashlib.sha256()
 
     def add(*parts: str | bytes) -> None:
@@ -203,7 +203,7 @@ def content_hash(contender: Contender, receipt: Receipt) -> str:
             data = part.encode() if isinstance(part, str) else part
             digest.update(len(data).to_bytes(8, "big") + data)
 
-    # A lock decides what a package manager brings, whatever its own version.
+    # A lock file decides which packages a package manager brings, whatever its own version.
     own = () if contender.runtime.brings else (receipt.executable, receipt.version, receipt.text)
     add(contender.runtime.name, *own, *contender.runtime.brings)
     for command in contender.builds:
@@ -223,8 +223,8 @@ def source_files(contender: Contender) -> dict[str, bytes]:
 
 
 def watched_paths(ready: Ready) -> list[Path]:
-    """The files that make a contender what it is, but for its build: its sources; of one that is only a
-    command the program, and the files that its words name."""
+    """The files that define a contender, except its build: its sources; for a contender that is only a
+    command, the program, and the files that its words name."""
     if ready.contender.has_sources:
         return source_paths(ready.contender)
     words = next(iter(ready.contender.workloads.values())).command
@@ -304,7 +304,7 @@ class FileWatch:
         self._builds[ready.contender.name] = _stamps_below(ready.build)
 
     def changed_sources(self, ready: Ready) -> str | None:
-        """Why a contender is not what it was when the run began, or None."""
+        """The reason why a contender differs from the one at the start of the run, or None."""
         name = ready.contender.name
         stamps = _stamps(watched_paths(ready))
         if stamps == self._sources[name]:

@@ -37,7 +37,7 @@ _STDERR_BYTES = 4096  # Of what a failed hook wrote; its last line is shown.
 
 
 class CommandFailedError(RingsideError):
-    """A command, or what is executed around it, failed: which one and why, in one line."""
+    """A command, or a command executed around it, failed: which one and why, in one line."""
 
 
 COUNTED = {name.removesuffix("_s").replace("_", "-"): name for name in COUNTERS}
@@ -211,7 +211,7 @@ class CommandTrials(TrialMaker):
         return dataclasses.replace(before, block=block, position=position) if before else left_out
 
     def _check_rest(self, last: Trial | None = None) -> None:
-        """Raise CommandFailedError if what has not failed is too little for a comparison."""
+        """Raise CommandFailedError if too few commands remain for a comparison."""
         if len(self._argv) - len(self._failed) >= min(2, len(self._argv)):
             return
         trial = last or next(filter(None, self._failed.values()))

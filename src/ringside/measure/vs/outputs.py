@@ -91,7 +91,7 @@ def _shown(target: BinaryIO, errors: list[OSError]) -> Iterator[str]:
 
 @contextmanager
 def _pumped(read_end: int, write_end: int, take: Callable[[bytes], None]) -> Iterator[None]:
-    """Pass what is written to one end within the block, piece by piece, to `take`; closes both ends."""
+    """Pass the bytes written to one end within the block, piece by piece, to `take`; closes both ends."""
 
     def pump() -> None:
         with suppress(OSError):  # A terminal has no writer any more.

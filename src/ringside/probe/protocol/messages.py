@@ -392,6 +392,6 @@ class LoadOutcome(LoadFigures, frozen=True, tag_field="type", tag="outcome"):
 
 TrialMessage = Started | ServiceReady | Phase | SpanMessage | Drive | Sample | LoadMessage | TrialOutcome
 EngineMessage = Started | LoadProgress | Histogram | EngineRecord | LoadOutcome
-# Each raises ValueError (msgspec's) with what is wrong.
+# Each raises ValueError (msgspec's) with the error.
 trial_message: Callable[[bytes], TrialMessage] = msgspec.json.Decoder(TrialMessage).decode
 engine_message: Callable[[bytes], EngineMessage] = msgspec.json.Decoder(EngineMessage).decode

@@ -66,9 +66,9 @@ Pacing = ClosedLoop | ConstantRate | PoissonRate | Staircase
 
 
 class HttpRequest(Request, frozen=True):
-    """What each HTTP request carries; `body` and values of headers have a character for each byte. `targets`
-    take turns in place of `target`. `body_bytes`: in place of `body`, how many bytes follow the line of the
-    request. `body_path`: in place of `body`, the path of a file on the engine's machine."""
+    """The content of each HTTP request; `body` and values of headers have a character for each byte.
+    `targets` take turns in place of `target`. `body_bytes`: in place of `body`, how many bytes follow the
+    line of the request. `body_path`: in place of `body`, the path of a file on the engine's machine."""
 
     method: str = "GET"
     target: str = "/"

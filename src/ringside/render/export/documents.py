@@ -303,7 +303,7 @@ def _comparisons(analysis: RunAnalysis) -> list[dict[str, Any]]:
 
 
 def _execution(analysis: RunAnalysis, trial: Trial) -> dict[str, Any]:
-    """One execution of a command; null for what was not observed."""
+    """One execution of a command; null for a figure that was not observed."""
     by_block = analysis.cells[trial.cell].by_block
     report = trial.report
     metrics = (each.name for each in analysis.measurement.metrics)

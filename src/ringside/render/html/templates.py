@@ -1,6 +1,6 @@
-"""What pages are put together from: their own files, untrusted texts, scripts with the policy that lets only
-these run, templates. All text is escaped, its control and direction characters are made visible, and a name
-that is not known is an error."""
+"""The building blocks of pages: their own files, untrusted texts, scripts with the policy that lets only
+these run, templates. All text is escaped, its control and direction characters are made visible, and an
+unknown name is an error."""
 
 import base64
 import contextlib

@@ -121,7 +121,7 @@ def change_table(history: History) -> TableData:
 
 
 def run_table(history: History) -> TableData:
-    """A row for each run, the latest first: when, and what was different from the run before."""
+    """A row for each run, the latest first: its time, and its differences from the run before."""
     columns = ("run", "began (UTC)", "CPU", "ringside", "different from the run before")
     rows = []
     for index, run in reversed(list(enumerate(history.runs))):

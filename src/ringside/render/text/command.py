@@ -32,7 +32,7 @@ def is_load(analysis: RunAnalysis) -> bool:
 
 
 def command(analysis: RunAnalysis) -> str:
-    """The command that makes the run again, with the options that changed what is measured."""
+    """The command that makes the run again, with the options that changed the measurement."""
     if not isinstance(analysis.measurement, Workload):
         return shlex.join(["ringside", *comparison_words(analysis.plan)])
     words = _words(chosen) if (chosen := analysis.plan.chosen) else [analysis.experiment.name]

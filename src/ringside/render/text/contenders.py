@@ -112,7 +112,7 @@ _ANSWER_KINDS: dict[str, str] = {
 
 
 def claim_table(examined: Sequence[JudgedClaim]) -> TableData:
-    """A row for each claim that was tested: its source, answer, deciding figure, and what was measured."""
+    """A row for each claim that was tested: its source, answer, deciding figure, and the measurement."""
     columns = ("source", "claim", "answer", "figure", "measured", "command")
     rows: list[Sequence[TableCell | str]] = []
     for each in examined:

@@ -36,7 +36,7 @@ def render_diff(diff: RunDiff) -> str:
 
 
 def render_questions(answers: Sequence[QuestionAnswer]) -> str:
-    """Questions with what is known of each, family by family."""
+    """Questions with their answers, family by family."""
     return rendered(_FOLDER / "questions.md.j2", answers=answers)
 
 

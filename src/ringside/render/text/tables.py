@@ -231,7 +231,7 @@ def machine_table(analysis: RunAnalysis) -> TableData | None:
 
 
 def breakdown_table(analysis: RunAnalysis) -> TableData | None:
-    """The metrics of the workload's breakdown, and below what they show in words; None without any."""
+    """The metrics of the workload's breakdown, with their meaning in words below; None without any."""
     if not analysis.breakdown:
         return None
     metrics = [analysis.measurement.metric(name) for name in analysis.measurement.breakdown]

@@ -98,7 +98,7 @@ def show_all(analysis: RunAnalysis, console: Console, *, is_part: bool = False) 
 
 
 def show_sessions(suite: SuiteAnalysis, console: Console) -> None:
-    """Print what the sessions of each experiment show together, and their warnings."""
+    """Print the joint results of each experiment's sessions, and their warnings."""
     for first, ratios in suite.sessions:
         render(changes.session_table(first, ratios), console, everything=True)
         name_commands(first, console)
@@ -140,7 +140,7 @@ def show_warnings(runs: Sequence[RunAnalysis], console: Console, but: str = "") 
 
 
 def show_questions(answers: Sequence[QuestionAnswer], console: Console) -> None:
-    """Print questions with what is known of each, family by family."""
+    """Print questions with their answers, family by family."""
     for number, answer in enumerate(answers):
         if number:
             console.print()

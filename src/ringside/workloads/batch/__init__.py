@@ -1,1 +1,1 @@
-"""The parallel batch: T independent cases from one input, answered in order."""
+"""The parallel batch: a program computes T independent cases from one input and answers them in order."""

@@ -1,1 +1,1 @@
-"""The fan-out gateway: each request calls three upstreams at one time, or adds up three sums."""
+"""The fan-out gateway: each request calls three upstreams at the same time, or computes three sums."""

@@ -1,1 +1,1 @@
-"""Feeds: answers held open, a chunk on each of them every interval."""
+"""Feeds: the server holds responses open and sends a chunk on each of them every interval."""

@@ -1,1 +1,1 @@
-"""The fibonacci service: lines over TCP, each answered by naive recursion."""
+"""The fibonacci service: lines over TCP; the server answers each by naive recursion."""

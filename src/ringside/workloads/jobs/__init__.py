@@ -1,1 +1,1 @@
-"""Background jobs: J of them, W at one time, while other work goes on."""
+"""Background jobs: up to W of J jobs run at one time while the program does other work."""

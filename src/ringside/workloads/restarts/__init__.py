@@ -1,1 +1,1 @@
-"""Restarts: N units with state; some fail and are replaced."""
+"""Restarts: N units have state; some fail, and new units replace them."""

@@ -1,1 +1,1 @@
-"""The message ring: M messages through a chain of N units."""
+"""The message ring: M messages pass through a chain of N units."""

@@ -1,1 +1,1 @@
-"""Sleepers: N tasks, each of which sleeps until its own instant."""
+"""Sleepers: each of N tasks sleeps until its own instant."""
