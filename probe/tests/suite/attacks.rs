@@ -492,6 +492,70 @@ fn a_launcher_that_was_killed_or_stopped() {
     }
 }
 
+/// What root's programs can do; others are refused.
+fn by_root(attack: &str) -> Value {
+    python_of(&format!(
+        "import ctypes, os, socket, struct, threading, time
+def attack():
+    try:
+        {attack}
+    except PermissionError: os._exit(3)
+    time.sleep(1)
+thread = threading.Thread(target=attack)
+thread.start()
+thread.join()"
+    ))
+}
+
+#[test]
+fn a_thread_that_takes_a_higher_priority_is_named() {
+    for (attack, is_higher) in [
+        ("os.nice(-1)", true),
+        ("os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))", true),
+        ("os.nice(1)", false),
+        ("os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))", false),
+    ] {
+        for request in both_ways(by_root(attack)) {
+            let outcome = run(&request).outcome;
+            let is_named = outcome["interference"].to_string().contains("took a higher priority");
+            assert!(is_named == is_higher || outcome["exit_status"] == 3, "{attack}: {outcome:#}");
+        }
+    }
+}
+
+/// As a message to the next trial.
+#[test]
+fn a_host_name_ends_with_its_trial() {
+    let own = || std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+    let before = own();
+    let has_namespaces = run(&request(&["true"])).of("started")[0]["pid"].is_null();
+    if !has_namespaces {
+        return;
+    }
+    let outcome = run(&by_root("socket.sethostname('ringside-test')")).outcome;
+    let is_named = outcome["interference"].to_string().contains("kernel/hostname was changed");
+    assert!(is_named || outcome["exit_status"] == 3, "{outcome:#}");
+    assert_eq!(own(), before);
+}
+
+/// All times would be shorter, those of later trials as well.
+#[test]
+fn clocks_that_a_program_slows_are_named() {
+    for change in ["- 1", "+ 1"] {
+        let attack = format!(
+            "clock = ctypes.create_string_buffer(256)
+        adjust = ctypes.CDLL(None).adjtimex
+        adjust(clock)
+        struct.pack_into('I', clock, 0, 0x4000)
+        struct.pack_into('q', clock, 88, struct.unpack_from('q', clock, 88)[0] {change})
+        if adjust(clock) < 0: os._exit(3)"
+        );
+        let outcome = run(&by_root(&attack)).outcome;
+        let is_named = outcome["interference"].to_string().contains("rate of the host's clocks was changed");
+        assert!(is_named || outcome["exit_status"] == 3, "{outcome:#}");
+    }
+}
+
 /// A contender's launcher exits soon after the program has begun, so nothing can be done to it.
 #[test]
 fn a_contender_is_alone_with_the_probe() {

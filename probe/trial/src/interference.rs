@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::rc::Rc;
 use wire::os::{sched_getaffinity, CpuSet};
-use wire::sys::scheduling_of;
+use wire::sys::{clock_tick_us, scheduling_of};
 
 /// The most texts that are kept.
 const MAX_TEXTS: usize = 8;
@@ -112,12 +112,13 @@ impl Interference {
 }
 
 /// Settings that only root can change: which process the kernel kills when memory runs out, which program it starts
-/// after a crash, settings that all trials share, and the mounts where the probe looks.
+/// after a crash, settings that all trials share, how fast clocks go, and the mounts where the probe looks.
 struct Environment {
     oom_score: Option<Vec<u8>>,
     core_pattern: Option<Vec<u8>>,
     settings: Vec<(&'static str, Option<Vec<u8>>)>,
     devices: [Option<u64>; 2],
+    clock_tick_us: Option<i64>,
 }
 
 impl Environment {
@@ -128,6 +129,7 @@ impl Environment {
             oom_score: files.oom_score.read(),
             core_pattern: files.core_pattern.read(),
             devices: ["/proc", "/dev/shm"].map(|path| fs::metadata(path).ok().map(|file| file.dev())),
+            clock_tick_us: clock_tick_us(),
         }
     }
 
@@ -135,6 +137,7 @@ impl Environment {
         let changes = [
             (self.oom_score != now.oom_score, "the probe's oom_score_adj was changed"),
             (self.core_pattern != now.core_pattern, "kernel.core_pattern was changed"),
+            (self.clock_tick_us != now.clock_tick_us, "the rate of the host's clocks was changed"),
             (self.devices != now.devices, "/proc or /dev/shm of the probe was replaced"),
         ];
         let changed = changes.into_iter().filter(|(changed, _)| *changed);

@@ -209,6 +209,32 @@ pub fn scheduling_of(thread: i32) -> os::Result<Scheduling> {
     Ok(Scheduling(attributes, io_priority))
 }
 
+impl Scheduling {
+    /// Whether the kernel prefers its threads to others: by a real-time policy, or a lower nice value.
+    pub fn is_preferred_to(&self, other: &Scheduling) -> bool {
+        self.rank() > other.rank()
+    }
+
+    fn rank(&self) -> (bool, i64) {
+        // Of `struct sched_attr`: size and policy, flags, nice and priority.
+        let (policy, nice, priority) = ((self.0[0] >> 32) as i32, self.0[2] as i32, self.0[2] >> 32);
+        match policy {
+            libc::SCHED_FIFO | libc::SCHED_RR => (true, priority as i64),
+            libc::SCHED_DEADLINE => (true, i64::MAX),
+            _ => (false, -i64::from(nice)),
+        }
+    }
+}
+
+/// The microseconds that all clocks of the host advance per tick, which root may change; None where that is unknown.
+pub fn clock_tick_us() -> Option<libc::c_long> {
+    // SAFETY: zeroes ask for no change, and the struct outlives the call.
+    unsafe {
+        let mut clock = zeroed::<libc::timex>();
+        (libc::adjtimex(&mut clock) >= 0).then_some(clock.tick)
+    }
+}
+
 /// The soft and the hard limit of a process, one that has ended included; 0 is this one.
 pub fn limit_of(pid: i32, resource: u32) -> Option<(u64, u64)> {
     let none = ptr::null::<libc::rlimit64>();

@@ -127,6 +127,8 @@ pub fn run(
         processes: request.limits.processes,
         threads: request.limits.threads,
         cpus: (!request.cpus.is_empty()).then(|| pin::set_of(&request.cpus)),
+        // A plain command may be `nice` itself.
+        scheduling: (!request.plain).then(|| sys::scheduling_of(0).ok()).flatten(),
     };
     let mut trial = Trial {
         request,

@@ -55,6 +55,9 @@ impl Trial<'_, '_> {
             let path = quoted(&cgroup.path().display().to_string());
             interference.add(format!("a process left the trial's cgroup {path}"));
         }
+        if findings.sampler.took_priority {
+            interference.add("a thread took a higher priority than the program was given".into());
+        }
         let cpu = cpu.filter(|_| escaped.is_none() && !lacks(ROUNDING_NS));
         let (mut cpu_user_ns, cpu_system_ns) =
             cpu.map_or((usage.user_ns, usage.system_ns), |cpu| (cpu.user_ns, cpu.system_ns));

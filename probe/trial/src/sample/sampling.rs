@@ -163,7 +163,13 @@ mod tests {
     use rustix::event::{poll, PollFd, PollFlags};
 
     fn sampling(interval_ns: Option<u64>) -> Sampling {
-        let limits = Limits { memory_bytes: u64::MAX, processes: 10_000, threads: u64::MAX, cpus: None };
+        let limits = Limits {
+            memory_bytes: u64::MAX,
+            processes: 10_000,
+            threads: u64::MAX,
+            cpus: None,
+            scheduling: None,
+        };
         Sampling::new(Sampler::new(
             ProcFs::open().unwrap(),
             Schedule::new(interval_ns, true),

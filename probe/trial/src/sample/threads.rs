@@ -4,7 +4,7 @@
 use crate::tree::procfs::{ProcFs, Process};
 use std::collections::{HashMap, HashSet};
 use wire::messages::ThreadCpu;
-use wire::os::{find_byte, sched_getaffinity, CpuSet};
+use wire::os::find_byte;
 
 /// Threads read in one sample.
 const MAX_PER_SAMPLE: usize = 48;
@@ -51,11 +51,10 @@ impl Threads {
         Threads { timeline: Some(HashMap::new()), ..Threads::default() }
     }
 
-    /// Reads the next threads in turn. Returns whether one of them may run on other CPUs than these.
-    pub fn read_next(&mut self, procfs: &mut ProcFs, processes: &[Process], cpus: Option<&CpuSet>) -> bool {
+    /// Reads the next threads in turn, and returns their numbers.
+    pub fn read_next(&mut self, procfs: &mut ProcFs, processes: &[Process]) -> Vec<i32> {
         self.round += 1;
-        let mut escaped = false;
-        let mut budget = MAX_PER_SAMPLE;
+        let mut read = Vec::new();
         // Each sample starts with another process, so that all get their turn.
         let turn = self.round as usize % processes.len().max(1);
         let (later, first) = processes.split_at(turn.min(processes.len()));
@@ -68,18 +67,15 @@ impl Threads {
                 *tasks = Tasks { start_ticks: process.start_ticks, ..Tasks::default() };
             }
             tasks.round = self.round;
+            let budget = MAX_PER_SAMPLE - read.len();
             if budget > 0 {
-                let read = tasks.read(procfs, process, budget, &mut self.total, self.timeline.as_mut());
-                budget -= read.len();
-                // One that has ended has no CPUs.
-                let is_outside = |tid: i32, cpus| sched_getaffinity(tid).is_ok_and(|own| own.exceeds(cpus));
-                escaped |= cpus.is_some_and(|cpus| read.iter().any(|&tid| is_outside(tid, cpus)));
+                read.extend(tasks.read(procfs, process, budget, &mut self.total, self.timeline.as_mut()));
             }
         }
         // The sums already include threads that have ended.
         let round = self.round;
         self.processes.retain(|_, tasks| tasks.round == round);
-        escaped
+        read
     }
 
     /// CPU times by thread, of those that have changed since the last call.
@@ -230,7 +226,7 @@ mod tests {
         let mut first = None;
         // Other tests of this process have threads too: they are read in turn.
         for _ in 0..1000 {
-            threads.read_next(&mut procfs, &[process], None);
+            threads.read_next(&mut procfs, &[process]);
             let changed = threads.changed();
             first = of_busy(&threads)
                 .filter(|thread| changed.contains(&(thread.tid, thread.cpu_ns)) && thread.cpu_ns > 0);
@@ -242,7 +238,7 @@ mod tests {
         let first = first.expect("its time has grown");
         drop(release);
         busy.unwrap().join().unwrap();
-        threads.read_next(&mut procfs, &[], None);
+        threads.read_next(&mut procfs, &[]);
         assert!(of_busy(&threads).unwrap().cpu_ns >= first.cpu_ns);
         assert!(Threads::default().changed().is_empty());
     }
@@ -271,15 +267,15 @@ mod tests {
         let mut procfs = ProcFs::open().unwrap();
         let process = procfs.process(std::process::id() as i32).unwrap();
         let mut threads = Threads::default();
-        threads.read_next(&mut procfs, &[process], None);
+        threads.read_next(&mut procfs, &[process]);
         let tasks = &threads.processes[&process.pid];
         assert_eq!(tasks.last.len(), MAX_PER_SAMPLE);
         for _ in 0..3 {
-            threads.read_next(&mut procfs, &[process], None);
+            threads.read_next(&mut procfs, &[process]);
         }
         assert!(threads.processes[&process.pid].last.len() > MAX_PER_SAMPLE * 2);
         assert!(threads.total.voluntary_switches > 0);
-        threads.read_next(&mut procfs, &[], None);
+        threads.read_next(&mut procfs, &[]);
         assert!(threads.processes.is_empty() && threads.total.voluntary_switches > 0);
         drop(release);
         for handle in handles {

@@ -43,7 +43,8 @@ pub fn enter(signals: &OwnedFd, parent: Option<i32>) -> Result<Side, String> {
     // Root needs no namespace of users: in one it would lose rights that contenders may need.
     let users = if user.uid == 0 { 0 } else { libc::CLONE_NEWUSER };
     let args = CloneArgs {
-        flags: (libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWIPC | users) as u64,
+        flags: (libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS | users)
+            as u64,
         exit_signal: libc::SIGCHLD as u64,
         ..CloneArgs::default()
     };

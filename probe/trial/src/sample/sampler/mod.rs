@@ -21,8 +21,8 @@ use std::sync::Arc;
 use wire::clock::{cpu_ns_of, thread_cpu_ns};
 use wire::messages::Sample;
 use wire::os;
-use wire::os::CpuSet;
-use wire::sys::{self, Usage};
+use wire::os::{sched_getaffinity, CpuSet};
+use wire::sys::{self, scheduling_of, Scheduling, Usage};
 
 // Inverse shares of one core: 0.8 % together with that of PSS, of 1 % for the whole probe.
 const TREE_SHARE: u64 = 250;
@@ -44,6 +44,21 @@ pub struct Limits {
     pub threads: u64,
     /// The CPUs that the program was given; None: any.
     pub cpus: Option<CpuSet>,
+    /// The schedule that it was given; None: it may choose another.
+    pub scheduling: Option<Scheduling>,
+}
+
+impl Limits {
+    /// Whether a thread may use other CPUs; not once it has ended.
+    fn has_other_cpus(&self, thread: i32) -> bool {
+        let given = self.cpus.as_ref();
+        given.is_some_and(|cpus| sched_getaffinity(thread).is_ok_and(|own| own.exceeds(cpus)))
+    }
+
+    fn has_priority(&self, thread: i32) -> bool {
+        let given = self.scheduling.as_ref();
+        given.is_some_and(|given| scheduling_of(thread).is_ok_and(|own| own.is_preferred_to(given)))
+    }
 }
 
 /// A limit that a sample exceeds, with its value.
@@ -93,6 +108,8 @@ pub struct Sampler {
     seen_faults: u64,
     /// Whether a sample saw a process outside the trial's cgroup.
     pub left_cgroup: bool,
+    /// Whether a sample saw a thread with a higher priority than the program was given.
+    pub took_priority: bool,
     page_bytes: u64,
     tick_ns: u64,
     timeline: bool,
@@ -137,6 +154,7 @@ impl Sampler {
             faults: ProcessTimes::default(),
             seen_faults: 0,
             left_cgroup: false,
+            took_priority: false,
             page_bytes: os::page_bytes() as u64,
             tick_ns: sys::tick_ns(),
             timeline,
@@ -223,10 +241,11 @@ impl Sampler {
         let mut after_threads = after_tree;
         let reads_threads = excess.is_none() && (mark.is_some() || self.threads_budget.allows(now_ns));
         if reads_threads {
-            let escaped = self.threads.read_next(&mut self.procfs, &tree, self.limits.cpus.as_ref());
-            if escaped {
+            let read = self.threads.read_next(&mut self.procfs, &tree);
+            if read.iter().any(|&thread| self.limits.has_other_cpus(thread)) {
                 excess = Some(Excess::Cpus);
             }
+            self.took_priority |= read.iter().any(|&thread| self.limits.has_priority(thread));
             after_threads = thread_cpu_ns();
             self.threads_budget.spent(now_ns, after_threads - after_tree);
         }
@@ -352,7 +371,7 @@ mod tests {
     use std::process::{Command, Stdio};
 
     fn sampler(memory_bytes: u64, processes: u64) -> Sampler {
-        let limits = Limits { memory_bytes, processes, threads: u64::MAX, cpus: None };
+        let limits = Limits { memory_bytes, processes, threads: u64::MAX, cpus: None, scheduling: None };
         let mut sampler =
             Sampler::new(ProcFs::open().unwrap(), Schedule::new(Some(50_000_000), true), limits, true, None);
         // The tree below the shell that runs the tests holds at least this process.
