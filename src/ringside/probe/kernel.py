@@ -26,14 +26,12 @@ def prctl() -> Callable[..., int]:
 @contextmanager
 def hidden() -> Iterator[None]:
     """Close the memory and files of this process, below /proc and to tracers, to all but root meanwhile."""
-    if not is_visible():
-        yield
-        return
+    was_visible = is_visible()
     prctl()(_PR_SET_DUMPABLE, 0, 0, 0, 0)
     try:
         yield
     finally:
-        prctl()(_PR_SET_DUMPABLE, 1, 0, 0, 0)
+        prctl()(_PR_SET_DUMPABLE, int(was_visible), 0, 0, 0)
 
 
 def is_visible() -> bool:
@@ -42,12 +40,12 @@ def is_visible() -> bool:
 
 
 @contextmanager
-def adopted() -> Iterator[None]:
-    """Within the block, make this process the parent of its descendants' orphans. Afterwards nobody would
-    reap the orphans of other programs."""
+def adopted() -> Iterator[set[int]]:
+    """Within the block, make this process the parent of its descendants' orphans; gives its children until
+    then. Afterwards nobody would reap the orphans of other programs."""
     prctl()(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     try:
-        yield
+        yield children()
     finally:
         prctl()(_PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
 

@@ -144,9 +144,8 @@ class _Process(subprocess.Popen[bytes]):
         lowered = self._lowered_limits()
         status = self.wait()
         if status != 0 or not _has_outcome(messages):
-            killed = _KILLED if status in (-signal.SIGKILL, 128 + signal.SIGKILL) else ""
-            if killed and not lowered and not complaint:
-                raise (ProbeError if messages else _DiedIdleError)(killed)
+            if status in (-signal.SIGKILL, 128 + signal.SIGKILL) and not lowered and not complaint:
+                raise (ProbeError if messages else _DiedIdleError)(_KILLED)
             reason = lowered or (complaint.splitlines()[-1] if complaint else f"exit status {status}")
             if reason.startswith(_NOT_BEGUN):
                 # No fault of the probe's: the machine lacks something.
@@ -181,9 +180,8 @@ class _Process(subprocess.Popen[bytes]):
                 self.kill_group()
                 self.communicate()
         else:
-            for pipe in (self.stdout, self.stderr):
-                if pipe:
-                    pipe.close()
+            for pipe in filter(None, (self.stdout, self.stderr)):
+                pipe.close()
         if cgroup and Path(cgroup).is_dir():
             with suppress(OSError):
                 Path(cgroup, "cgroup.kill").write_text("1", encoding="ascii")
@@ -317,8 +315,7 @@ class Probe:
         """`keep`: the process may carry out another trial. `number`: the request's."""
         messages: list[Message] = []
         deadline = None if limit_s is None else time.monotonic() + limit_s + self._grace_s
-        with interrupts(self.interrupt), kernel.adopted():
-            others = kernel.children()
+        with interrupts(self.interrupt), kernel.adopted() as others:
             process = self._process = self._idle.pop() if keep and self._idle else _Process(self.path)
             try:
                 process.send(request, is_last=not keep and go is None)

@@ -246,22 +246,21 @@ def test_a_build_cut_off_or_discarded_is_redone(tmp_path: Path, built_by: BuiltB
     toolchain.discard(dataclasses.replace(ready, build=tmp_path / "thing" / "none"))
 
 
-@pytest.mark.parametrize("rest", ["", "; sleep 1000"])
-def test_a_build_with_a_daemon_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rest: str) -> None:
+def test_a_daemon_ends_with_its_build(
+    tmp_path: Path, built_by: BuiltBy, tools: Toolchain, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The daemon has a session of its own, and keeps the command's output open."""
-    monkeypatch.setattr(toolchain, "BUILD_TIMEOUT_S", 2.0 if rest else 1000.0)
     pid = tmp_path / "pid"
     start = f"setsid sh -c 'echo $$ >{pid}; exec sleep 1000' & while ! test -s {pid}; do sleep 0.01; done"
-    command = ("sh", "-c", f"{start}; echo built{rest}")
-    try:
-        if rest:
-            with pytest.raises(BuildError, match="took over 2 s") as failed:
-                toolchain.run_build(command, tmp_path)
-            assert failed.value.log.endswith("\nbuilt\n")
-        else:
-            assert toolchain.run_build(command, tmp_path).endswith("\nbuilt\n")
-    finally:
-        os.kill(int(pid.read_text()), signal.SIGKILL)
+    for rest, limit_s in (("", 1000.0), ("; sleep 1000", 2.0)):
+        monkeypatch.setattr(toolchain, "BUILD_TIMEOUT_S", limit_s)
+        result = tools.prepare(built_by(f"{start}; echo built{rest}"))
+        assert isinstance(result, Unavailable) == bool(rest)
+        if isinstance(result, Unavailable):
+            assert result.reason.endswith("took over 2 s")
+            assert result.log.endswith("\nbuilt\n")
+        assert not Path(f"/proc/{pid.read_text().strip()}").exists()
+        pid.unlink()
 
 
 @pytest.mark.parametrize("rest", ["", "; wait"], ids=["ends", "interrupted"])

@@ -18,6 +18,7 @@ from ringside.errors import BuildError
 from ringside.files import FileLock
 from ringside.measure.toolchain.receipts import brought, end_all, expand, find_receipt, remedy, run_group
 from ringside.model.catalogue import Contender, Ready, Receipt, Runtime, Unavailable
+from ringside.probe import kernel
 from ringside.text import one_line
 
 # Some twenty times what the longest of ours takes on two cores.
@@ -71,8 +72,11 @@ class Toolchain:
         self._receipts.clear()
 
     def prepare(self, contender: Contender, program: str = "") -> Ready | Unavailable:
-        """Receipt and build of a contender; builds only the missing parts. `program`: a workload; its program
-        alone is built if that is possible, unless all are there."""
+        """`prepare_all` for one contender."""
+        [prepared] = self.prepare_all([contender], program)
+        return prepared
+
+    def _prepare(self, contender: Contender, program: str) -> Ready | Unavailable:
         receipt = self.receipt(contender.runtime)
         if isinstance(receipt, str):
             return Unavailable(contender, receipt, remedy(contender.runtime))
@@ -108,12 +112,14 @@ class Toolchain:
     def prepare_all(
         self, contenders: Iterable[Contender], program: str = ""
     ) -> Generator[Ready | Unavailable, None, None]:
-        """`prepare` of each, in their order, with builds side by side."""
+        """Receipts and builds of contenders, in their order; builds only the missing parts, side by side, and
+        ends what builds leave behind. `program`: a workload; its program alone is built if that is possible,
+        unless all are there."""
         builds: list[Future[Ready | Unavailable]] = []
-        with ThreadPoolExecutor(BUILDS_AT_A_TIME) as threads:
+        with kernel.adopted() as others, ThreadPoolExecutor(BUILDS_AT_A_TIME) as threads:
             try:
                 for each in contenders:
-                    builds.append(threads.submit(self.prepare, each, program))
+                    builds.append(threads.submit(self._prepare, each, program))
                 yield from (build.result() for build in builds)
             except BaseException:  # An interrupt must not wait for builds.
                 threads.shutdown(wait=False, cancel_futures=True)
@@ -124,6 +130,8 @@ class Toolchain:
                     time.sleep(_POLL_S)
                 self._is_interrupted.clear()
                 raise
+            finally:
+                kernel.end_all_but(others)
 
     def installed(self, contender: Contender, receipt: Receipt) -> Receipt | None:
         """A contender's runtime, or the one that its build brings; None if that is not built, or a source

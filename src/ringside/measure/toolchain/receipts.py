@@ -127,11 +127,9 @@ def _output(command: Sequence[str]) -> tuple[str, bool]:
     except subprocess.TimeoutExpired:
         return f"no answer within {VERSION_TIMEOUT_S:g} s", False
     except OSError as error:
-        # The kernel's word for it says little.
-        is_foreign = error.errno == errno.ENOEXEC
-        return f"no program for this machine ({os.uname().machine})" if is_foreign else str(
-            error.strerror
-        ), False
+        if error.errno == errno.ENOEXEC:  # The kernel's word for it says little.
+            return f"no program for this machine ({os.uname().machine})", False
+        return str(error.strerror), False
     return output.strip(), status == 0
 
 

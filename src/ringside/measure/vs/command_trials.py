@@ -314,8 +314,7 @@ class CommandTrials(TrialMaker):
         argv = self._commands[cell.contender].words(filled)
         what = f"--{hook} {one_line(filled, 80)}"
         # Not a pipe: what a hook leaves in the background, as a server, would keep it open.
-        before = kernel.children()
-        with tempfile.TemporaryFile() as errors, kernel.adopted():
+        with tempfile.TemporaryFile() as errors, kernel.adopted() as before:
             try:
                 status = subprocess.run(
                     argv,
