@@ -9,7 +9,6 @@ from ringside.catalogue.releases import dated
 from ringside.cli import EXIT_FAILED, context, streams
 from ringside.errors import ProbeError
 from ringside.measure import host
-from ringside.measure.host import Executor
 from ringside.measure.toolchain.builds import Toolchain
 from ringside.measure.toolchain.receipts import remedy
 from ringside.model.catalogue import Contender, Receipt, Runtime
@@ -86,7 +85,7 @@ def machine_facts() -> TableData:
     """Facts about this machine, and how quiet it is."""
     facts = host.facts()
     try:
-        probe = Executor().probe.path
+        probe = host.Executor().probe.path
     except ProbeError as error:
         probe = str(error)
     stalls, longest = _watch(_WATCH_S)

@@ -3,7 +3,7 @@
 import importlib
 import re
 import shlex
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,8 @@ from ringside.files import tables_beside
 from ringside.text import nearest
 
 COMMON = "Common options"
+# In `ctx.meta`: whether the help has the other sections, too.
+IS_WHOLE = "ringside.whole_help"
 _USED = "ringside.used"
 _RANGE = re.compile(r"([0-9]+)\.\.([0-9]+)")
 
@@ -61,6 +63,9 @@ class SectionedCommand(click.Command):
     """A command with sections of options. `answers`: what to write instead of other tools' options and
     values."""
 
+    # The most room that the ways to write an option get in the help.
+    names_width = 30
+
     def __init__(self, name: str, *, answers: Mapping[str, str], **attributes: Any) -> None:
         super().__init__(name, **attributes)
         self.answers = answers
@@ -78,20 +83,14 @@ class SectionedCommand(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options into the formatter, a section at a time."""
-        for section, records in help_records(ctx, self.get_params(ctx)).items():
-            with formatter.section(section):
-                formatter.write_dl(records)
-
-
-def help_records(ctx: click.Context, params: Iterable[click.Parameter]) -> dict[str, list[tuple[str, str]]]:
-    """The help of options by section."""
-    sections: dict[str, list[tuple[str, str]]] = {}
-    for parameter in params:
-        record = parameter.get_help_record(ctx) if isinstance(parameter, click.Option) else None
-        if record is not None:
-            section = parameter.section if isinstance(parameter, Option) else COMMON
-            sections.setdefault(section, []).append(record)
-    return sections
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            if isinstance(parameter, click.Option) and (record := parameter.get_help_record(ctx)):
+                sections.setdefault(getattr(parameter, "section", COMMON), []).append(record)
+        for section, records in sections.items():
+            if section == COMMON or ctx.meta.get(IS_WHOLE, True):
+                with formatter.section(section):
+                    formatter.write_dl(records, self.names_width)
 
 
 def make_command(

@@ -1,11 +1,10 @@
 """Shows the progress of a run on stderr: a live line on a terminal, plain lines elsewhere."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from statistics import median
+from typing import Self
 
 from rich.console import Console
 from rich.live import Live
@@ -48,7 +47,7 @@ class LiveProgress(Listener):
         self._due = FIRST_LOOK
         self._walls_ns: dict[Cell, list[int]] = {}
         self._is_live = console.is_terminal
-        # No thread of its own: the line is drawn when something has changed.
+        # No thread of its own: the line is drawn when something has changed. Off a terminal it draws nothing.
         self._live = Live(console=console, auto_refresh=False, transient=True)
         self._doing, self._since, self._drawn = "", time.monotonic(), 0.0
         self._block, self._first_block, self._blocks_began = 0, 0, 0.0
@@ -65,9 +64,8 @@ class LiveProgress(Listener):
         # A point in words, by the factors that vary in the run.
         self._label: Callable[[Point], str] = lambda _: ""
 
-    def __enter__(self) -> LiveProgress:
-        if self._is_live:
-            self._live.start()
+    def __enter__(self) -> Self:
+        self._live.start()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -76,12 +74,10 @@ class LiveProgress(Listener):
     @contextmanager
     def paused(self) -> Iterator[None]:
         """Leave the terminal to other output meanwhile."""
-        if self._is_live:
-            self._live.update("", refresh=True)
+        self._live.update("", refresh=True)
         self._live.stop()
         yield
-        if self._is_live:
-            self._live.start()
+        self._live.start()
 
     def on_part(self, number: int, parts: Sequence[tuple[str, float | None]]) -> None:
         """A part of a suite begins; `parts`: the names of all, and how long their blocks may take."""

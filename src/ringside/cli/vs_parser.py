@@ -8,14 +8,13 @@ from typing import Any
 import click
 from click.parser import _OptionParser, _ParsingState
 
-from ringside.cli.options import COMMON, SectionedCommand, help_records
+from ringside.cli.options import IS_WHOLE, SectionedCommand
 
 # Options whose value stands in the same word, and their meaning without a value.
 _ALONE = {"-S": "--shell=default", "--shell": "--shell=default"}
 _ALONE |= dict.fromkeys(("-i", "--ignore-failure"), "--ignore-failure=all-non-zero")
 _FLAGS = re.compile(r"-[SNi]{2,}")
 _SHELLS = {"ash", "bash", "csh", "dash", "fish", "ksh", "mksh", "sh", "tcsh", "zsh", "none", "default"}
-_IS_WHOLE = "ringside.whole_help"
 _MORE = "`ringside vs --help all` has all; docs/COMMANDS.md compares with hyperfine."
 
 
@@ -41,6 +40,8 @@ class _Parser(_OptionParser):
 class VsCommand(SectionedCommand):
     """The command `vs`: its help shows the common options first."""
 
+    names_width = 34
+
     def make_parser(self, ctx: click.Context) -> _Parser:
         parser = _Parser(ctx)
         for parameter in self.get_params(ctx):
@@ -49,15 +50,11 @@ class VsCommand(SectionedCommand):
 
     def get_help_option(self, ctx: click.Context) -> click.Option | None:
         how: Any = {"is_flag": False, "flag_value": "", "is_eager": True, "expose_value": False}
-        return click.Option(self.get_help_option_names(ctx), callback=_show_help, **how)
+        return click.Option(self.get_help_option_names(ctx), callback=_show_help, hidden=True, **how)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        is_whole = ctx.meta.get(_IS_WHOLE, True)
-        for section, records in help_records(ctx, self.params).items():
-            if section == COMMON or is_whole:
-                with formatter.section(section):
-                    formatter.write_dl(records, col_max=34)
-        if not is_whole:
+        super().format_options(ctx, formatter)
+        if not ctx.meta.get(IS_WHOLE, True):
             formatter.write_text(_MORE)
 
 
@@ -65,6 +62,6 @@ def _show_help(ctx: click.Context, _: click.Parameter, which: str | None) -> Non
     """`--help` has the common options, `--help all` every one."""
     if which is not None and not ctx.resilient_parsing:
         # No wider than a terminal of the usual width.
-        ctx.terminal_width, ctx.meta[_IS_WHOLE] = 80, which == "all"
+        ctx.terminal_width, ctx.meta[IS_WHOLE] = 80, which == "all"
         click.echo(ctx.get_help(), color=ctx.color)
         ctx.exit()

@@ -9,8 +9,7 @@ from pathlib import Path
 from urllib.parse import unquote_to_bytes
 
 from ringside import units
-from ringside.cli import params
-from ringside.cli.params import bad_value, duration
+from ringside.cli.params import GATES, bad_value, duration, gate
 from ringside.errors import UsageError
 from ringside.files import read_at_most
 from ringside.load import target, thresholds
@@ -81,7 +80,7 @@ def sources(text: str) -> tuple[str, ...]:
 
 def threshold(text: str) -> Threshold | tuple[str, float]:
     """A condition; of two targets a gate, `worse:5%`."""
-    return params.gate(text) if text.partition(":")[0] in params.GATES else thresholds.parse(text)
+    return gate(text) if text.partition(":")[0] in GATES else thresholds.parse(text)
 
 
 abort_condition = partial(thresholds.parse, option="--abort-if")

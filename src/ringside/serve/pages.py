@@ -50,16 +50,12 @@ def _read(name: str) -> str:
 def content(analysis: RunAnalysis) -> dict[str, Any]:
     """`parts`: HTML by the id of the element that it belongs into; `plots`: Vega-Lite specifications by the
     id of theirs, with the configuration that they share."""
-    plots: dict[str, Any] = {}
-    drawn = []
-    for chart in charts(analysis) if missing() is None else ():
-        keys = [f"plot-{len(plots) + number}" for number, _ in enumerate(chart.panels, 1)]
-        plots |= {key: panel.spec for key, panel in zip(keys, chart.panels, strict=True)}
-        drawn.append((chart, list(zip(keys, chart.panels, strict=True))))
+    drawn = charts(analysis) if missing() is None else []
     # The answer's point comes first: the others are folded.
     answer = analysis.label(analysis.overview_point)
     shown = sorted(tables(analysis), key=lambda table: table.title != answer)
     values = {"analysis": analysis, "charts": drawn, "tables": shown, "latest": analysis.trials[-_LATEST:]}
     names = ("facts", "verdicts", "plots", "tables")
     parts = {name: page(f"part_{name}.html.j2", **values) for name in names}
+    plots = {panel.stem: panel.spec for chart in drawn for panel in chart.panels}
     return {"parts": parts, "config": CONFIG, "plots": plots}

@@ -237,8 +237,8 @@ def test_two_runs_make_two_sections(without_vega: None) -> None:
     assert anchors == ["contender-1", "contender-2"]
     assert {"run-1", "run-2"} <= {a["id"] for _, a in parsed.elements if a.get("id")}
     assert len(parsed.json("data")["runs"]) == 2
-    numbers = [int(a["data-chart"] or -1) for _, a in parsed.elements if "data-chart" in a]
-    assert numbers == list(range(len(numbers)))
+    plots = [a["data-chart"] for _, a in parsed.elements if "data-chart" in a]
+    assert len(plots) == len(parsed.unpacked("charts")["specs"]) > 0
 
 
 def test_facts_of_the_machine(without_vega: None) -> None:
@@ -288,7 +288,7 @@ def test_vega_is_bundled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def drawn_page(run: RunAnalysis, panels: tuple[Panel, ...]) -> str:
     """The page of a run with these panels instead of its own, all parts open."""
     chart = Chart("All", "All kinds.", tuple(dataclasses.replace(each, point=None) for each in panels))
-    with mock.patch.object(charts, "charts", return_value=[chart]):
+    with mock.patch.object(page, "charts", return_value=[chart]):
         return render_pages([run]).replace('<details class="figures">', '<details class="figures" open>')
 
 
@@ -307,7 +307,7 @@ def test_a_browser_draws_every_plot_without_an_error(tmp_path: Path) -> None:
     assert "data-errors" not in root, root["data-errors"]
     assert int(root["data-charts"] or 0) == len(panels) > 15
     assert root["data-drawn"] == root["data-charts"]
-    drawn = re.findall(r'<div data-chart="\d+"[^>]*>(?:(?!data-chart).)*?<svg', done.stdout, re.DOTALL)
+    drawn = re.findall(r'<div data-chart="[^>]*>(?:(?!data-chart).)*?<svg', done.stdout, re.DOTALL)
     assert len(drawn) == len(panels)
 
 

@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Download, Page, ViewportSize, expect
 
 from ringside.analysis.run import analysis_of
-from ringside.render.plots.charts import charts_with_stems, missing
+from ringside.render.plots.charts import charts, missing, prefixes
 from ringside.render.site.site import render_pages
 from ringside.store import Store
 from tests.support.browsers import PATIENCE_MS, wait_until_drawn, watched
@@ -40,9 +40,8 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pages = [analysis_of(store, run) for run in runs]
     store.close()
     (folder / "report.html").write_text(render_pages(pages), encoding="utf-8")
-    stems = [
-        stem for run in pages for _, panels in charts_with_stems(run, several=True) for _, stem in panels
-    ]
+    drawn = [charts(run, prefix) for run, prefix in zip(pages, prefixes(pages), strict=True)]
+    stems = [panel.stem for of_run in drawn for chart in of_run for panel in chart.panels]
     (folder / "names.txt").write_text("\n".join(stems), encoding="utf-8")
     return folder / "report.html"
 
@@ -151,12 +150,12 @@ def downloaded(page: Page, place: str, kind: str) -> Download:
 
 def test_downloads_have_the_names_of_the_files(drawn: Page, report: Path, tmp_path: Path) -> None:
     names = (report.parent / "names.txt").read_text(encoding="utf-8").split("\n")
-    assert drawn.locator("[data-file]").count() == len(names)
+    assert drawn.locator("[data-chart]").count() == len(names)
     starts = {"SVG": b"<svg", "PNG": b"\x89PNG", "CSV": b"contender,"}
     for kind, start in starts.items():
         download = downloaded(drawn, "#run-1", kind)
         assert download.suggested_filename == f"{names[0]}.{kind.lower()}"
-        assert drawn.locator(f"[data-file='{names[-1]}']").count() == 1
+        assert drawn.locator(f"[data-chart='{names[-1]}']").count() == 1
         download.save_as(tmp_path / kind)
         content = (tmp_path / kind).read_bytes()
         assert content.startswith(start)
@@ -164,7 +163,7 @@ def test_downloads_have_the_names_of_the_files(drawn: Page, report: Path, tmp_pa
 
 
 def test_the_table_of_a_time_line_has_all_of_its_series(drawn: Page, tmp_path: Path) -> None:
-    figure = "#run-3 figure:has([data-file*='time'])"
+    figure = "#run-3 figure:has([data-chart*='time'])"
     assert drawn.locator(figure).count()
     downloaded(drawn, figure, "CSV").save_as(tmp_path / "line.csv")
     rows = list(csv.DictReader(io.StringIO((tmp_path / "line.csv").read_text(encoding="utf-8"))))

@@ -331,22 +331,26 @@ def read(text: str) -> list[dict[str, str]]:
 
 @needs_extra
 def test_each_plot_as_svg_png_and_csv() -> None:
-    figures = list(charts_module.figures([RUN]))
-    assert [figure.stem for figure in figures] == [
+    files = charts_module.figures([RUN])
+    stems = [
         "01-per-hop-nodes-10",
         "02-per-hop-nodes-20",
         "03-per-hop-of-every-trial-nodes-10",
         "04-per-hop-of-every-trial-nodes-20",
     ]
-    for figure in figures:
-        svg, png, table = (figure.files[f"{figure.stem}.{suffix}"] for suffix in ("svg", "png", "csv"))
+    assert list(files) == [f"{stem}.{suffix}" for stem in stems for suffix in ("svg", "png", "csv")]
+    for stem in stems:
+        svg, png, table = (files[f"{stem}.{suffix}"] for suffix in ("svg", "png", "csv"))
         assert png.startswith(b"\x89PNG")
         # Nothing of the page is left, on which it could not look as it does there.
         assert svg.startswith(b"<svg")
         assert b"var(--" not in svg
         assert {row["contender"] for row in read(table.decode())} == {"go"}
-    # Files of several runs have the experiment in their names.
-    assert next(charts_module.figures([RUN, RUN])).stem == "ring-01-per-hop-nodes-10"
+    # Files of several runs have the experiment in their names, or the run where several are of one.
+    later, other = (with_figures(RUN, run=dataclasses.replace(RUN.run, id=name)) for name in "ab")
+    other = with_figures(other, experiment=dataclasses.replace(RUN.experiment, name="other"))
+    assert charts_module.prefixes([RUN, later, other]) == [RUN.run.id, "a", "other"]
+    assert charts(other, "other")[0].panels[0].stem == f"other-{stems[0]}"
 
 
 @needs_extra
@@ -360,15 +364,12 @@ def test_a_table_has_all_series_and_not_what_only_draws() -> None:
         assert len(rows) == sum(map(len, series.values()))
         assert ("series" in rows[0]) == (len([name for name, each in series.items() if each]) > 1)
     [feed, *_] = [panel for panel in panels if "cpu" in panel.spec["datasets"]]
-    assert {row["series"] for row in read(charts_module.figures_as_csv(feed.spec))} == {
-        "open",
-        "cpu",
-        "memory",
-    }
+    of_feed = read(charts_module.figures_as_csv(feed.spec))
+    assert {row["series"] for row in of_feed} == {"open", "cpu", "memory"}
 
 
 @needs_extra
 def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(charts_module, "missing", lambda: "vl-convert-python")
     with pytest.raises(ReportError, match="need vl-convert-python: .* extra `report`"):
-        list(charts_module.figures([RUN]))
+        charts_module.figures([RUN])

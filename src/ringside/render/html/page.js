@@ -58,7 +58,7 @@
   const downloads = (box, view, spec) => {
     const list = document.createElement("p");
     list.className = "downloads";
-    const name = box.dataset.file;
+    const name = box.dataset.chart;
     const offers = {
       SVG: async () => save(`${name}.svg`, "image/svg+xml", colours(await view.toSVG())),
       PNG: async () => save(`${name}.png`, "image/png", await picture(colours(await view.toSVG()))),
@@ -96,7 +96,7 @@
     const drawings = new Map();
     const draw = (box) => {
       if (!drawings.has(box)) {
-        const spec = specs[Number(box.dataset.chart)];
+        const spec = specs[boxes.indexOf(box)];
         const drawing = window
           .vegaEmbed(box, spec, options)
           .then(({ view }) => {

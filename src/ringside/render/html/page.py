@@ -7,6 +7,7 @@ import functools
 import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,7 @@ from ringside.model.design import Point, grouped
 from ringside.render.export.documents import FORMAT, document
 from ringside.render.html import templates
 from ringside.render.html.templates import environment, json_element, packed, policy, script, vega
-from ringside.render.plots.charts import CONFIG, MARKS, charts_with_stems, missing
-from ringside.render.plots.spec import Json
+from ringside.render.plots.charts import CONFIG, MARKS, charts, missing, prefixes
 from ringside.render.text.cells import TableData, plain_table
 from ringside.render.text.command import command, own_command
 from ringside.render.text.tables import point_table, tables
@@ -31,7 +31,6 @@ from ringside.text import capitalised
 
 def render(suite: SuiteAnalysis, source_texts: Mapping[str, str], *, home: str = "") -> str:
     """The whole page. `source_texts`: by hash, as in plans; `home`: the address of the list it is one of."""
-    specs: list[Json] = []
     analyses = suite.runs
     # The command line's documents, with the figures of each block besides.
     documents = list(map(document, analyses))
@@ -45,10 +44,13 @@ def render(suite: SuiteAnalysis, source_texts: Mapping[str, str], *, home: str =
             "analysis": analysis,
             # The picture of a question is that of its run.
             "is_asked": id(analysis) in asked,
-            "details": details(analysis, specs, several=len(analyses) > 1),
+            "details": details(analysis, prefix),
         }
-        for number, analysis in enumerate(analyses, 1)
+        for number, (analysis, prefix) in enumerate(zip(analyses, prefixes(analyses), strict=True), 1)
     ]
+    # In the order of the page, by which its script finds them.
+    groups = (group for section in sections for group in section["details"])
+    specs = [panel.spec for group in groups for _, panels in group["charts"] for panel in panels]
     names = dict.fromkeys(name for analysis in analyses for name in analysis.names)
     contenders = [_contender(name, analyses, source_texts) for name in names]
     # By hash, each once, with its colours as HTML.
@@ -86,9 +88,9 @@ def _library() -> tuple[Markup, str]:
     return library, packed(str(library))
 
 
-def details(analysis: RunAnalysis, specs: list[Json], *, several: bool = False) -> list[dict[str, Any]]:
-    """The plots and tables of each point, then those of several points together. The specifications of the
-    plots are put behind `specs`."""
+def details(analysis: RunAnalysis, prefix: str) -> list[dict[str, Any]]:
+    """The plots and tables of each point, then those of several points together. `prefix`: of the plots'
+    files."""
     by_point: dict[Point | None, dict[str, Any]] = {}
     for point in analysis.points:
         heading = f"{capitalised(analysis.label(point))}: all figures"
@@ -97,16 +99,10 @@ def details(analysis: RunAnalysis, specs: list[Json], *, several: bool = False) 
     heading = "All points" if len(by_point) > 1 else "Other plots and tables"
     others = tables(analysis, is_part=True, by_point=False)
     by_point[None] = {"title": heading, "charts": [], "tables": others, "is_point": False}
-    for chart, with_stems in () if missing() else charts_with_stems(analysis, several=several):
-        for where, group in itertools.groupby(with_stems, key=lambda each: each[0].point):
-            panels = [{"panel": panel, "file": stem} for panel, stem in group]
-            by_point[where]["charts"].append({"chart": chart, "panels": panels})
-    shown = [each for each in by_point.values() if each["charts"] or each["tables"]]
-    # In the order of the page.
-    for panel in (panel for each in shown for chart in each["charts"] for panel in chart["panels"]):
-        panel["number"] = len(specs)
-        specs.append(panel["panel"].spec)
-    return shown
+    for chart in () if missing() else charts(analysis, prefix):
+        for where, panels in itertools.groupby(chart.panels, key=attrgetter("point")):
+            by_point[where]["charts"].append((chart, list(panels)))
+    return [each for each in by_point.values() if each["charts"] or each["tables"]]
 
 
 def title(analyses: Sequence[RunAnalysis]) -> str:

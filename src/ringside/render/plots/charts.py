@@ -5,8 +5,9 @@ import importlib.util
 import itertools
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +28,28 @@ def missing() -> str | None:
 CONFIG: Json = template("config")
 
 
-def charts(analysis: RunAnalysis) -> list[Chart]:
-    """All plots of a run, in the order in which they are read."""
-    return [chart for chart in _charts(analysis) if chart.panels]
+def prefixes(analyses: Sequence[RunAnalysis]) -> list[str]:
+    """For each of several runs what the names of its files begin with: its experiment, or its own id where
+    others are of that experiment, too."""
+    counts = Counter(each.experiment.name for each in analyses)
+    named = [each.run.id if counts[each.experiment.name] > 1 else each.experiment.name for each in analyses]
+    return named if len(named) > 1 else [""]
+
+
+def charts(analysis: RunAnalysis, prefix: str = "") -> list[Chart]:
+    """All plots of a run, in the order in which they are read. The files of a panel are called
+    `[PREFIX-]NN-chart-panel`."""
+    shown, numbers = [], itertools.count(1)
+    for chart in _charts(analysis):
+        panels = []
+        for panel in chart.panels:
+            parts = [prefix] if prefix else []
+            parts += [f"{next(numbers):02}", chart.title, *([panel.title] if len(chart.panels) > 1 else [])]
+            slugs = (re.sub(r"[^a-z0-9]+", "-", part.lower()).strip("-")[:60] for part in parts)
+            panels.append(replace(panel, stem="-".join(slug or "figure" for slug in slugs)))
+        if panels:
+            shown.append(replace(chart, panels=tuple(panels)))
+    return shown
 
 
 def _charts(analysis: RunAnalysis) -> Iterator[Chart]:
@@ -62,47 +82,21 @@ _WIDTH = 640
 _SCALE = 2
 
 
-@dataclass(frozen=True, slots=True)
-class PanelFiles:
-    """A panel of a chart as files, by name: `stem.svg`, `stem.png`, `stem.csv`."""
-
-    chart: Chart
-    panel: Panel
-    stem: str
-    files: Mapping[str, bytes]
-
-
-def figures(analyses: Sequence[RunAnalysis]) -> Iterator[PanelFiles]:
-    """Each panel of each run. Raises ReportError if a package is missing."""
+def figures(analyses: Sequence[RunAnalysis]) -> dict[str, bytes]:
+    """Each panel of each run as three files, by name. Raises ReportError if a package is missing."""
     if absent := missing():
         raise ReportError(f"figures need {absent}: run `make setup`, or install the extra `report`")
     convert = importlib.import_module("vl_convert")
-    for analysis in analyses:
-        for chart, panels in charts_with_stems(analysis, several=len(analyses) > 1):
-            for panel, stem in panels:
-                title = chart.title if len(panels) == 1 else f"{chart.title}: {panel.title}"
+    files = {}
+    for analysis, prefix in zip(analyses, prefixes(analyses), strict=True):
+        for chart in charts(analysis, prefix):
+            for panel in chart.panels:
+                title = chart.title if len(chart.panels) == 1 else f"{chart.title}: {panel.title}"
                 svg = convert.vegalite_to_svg(standing_alone(panel, title))
-                files = {
-                    f"{stem}.svg": svg.encode(),
-                    f"{stem}.png": convert.svg_to_png(svg, scale=_SCALE),
-                    f"{stem}.csv": figures_as_csv(panel.spec).encode(),
-                }
-                yield PanelFiles(chart, panel, stem, files)
-
-
-def charts_with_stems(
-    analysis: RunAnalysis, *, several: bool
-) -> Iterator[tuple[Chart, list[tuple[Panel, str]]]]:
-    """All plots of a run, each panel with the stem of its files: `[EXPERIMENT-]NN-chart-panel`."""
-    numbers = itertools.count(1)
-    for chart in charts(analysis):
-        panels = []
-        for panel in chart.panels:
-            parts = [analysis.experiment.name] if several else []
-            parts += [f"{next(numbers):02}", chart.title, *([panel.title] if len(chart.panels) > 1 else [])]
-            slugs = (re.sub(r"[^a-z0-9]+", "-", part.lower()).strip("-")[:60] for part in parts)
-            panels.append((panel, "-".join(slug or "figure" for slug in slugs)))
-        yield chart, panels
+                files[f"{panel.stem}.svg"] = svg.encode()
+                files[f"{panel.stem}.png"] = convert.svg_to_png(svg, scale=_SCALE)
+                files[f"{panel.stem}.csv"] = figures_as_csv(panel.spec).encode()
+    return files
 
 
 def figures_as_csv(spec: Json) -> str:

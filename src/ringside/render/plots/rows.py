@@ -12,7 +12,7 @@ from ringside.model.results import Interval, Outcome
 from ringside.render.plots import spec
 from ringside.render.plots.lines import both_scales
 from ringside.render.text.words import counted, verdict_text, where
-from ringside.text import capitalised
+from ringside.text import sentences
 
 _ROW_HEIGHT = 24
 
@@ -148,8 +148,7 @@ def scatter_charts(analysis: RunAnalysis) -> Iterator[spec.Chart]:
     for names in analysis.measurement.scatters:
         x, y = (analysis.measurement.metric(name) for name in names)
         drawn = spec.panels(analysis, partial(_scatter, analysis, (x, y)))
-        what = f"{spec.sentence(x.explanation)} {capitalised(y.explanation)}"
-        yield spec.chart("scatter", drawn, what, x=x, y=y)
+        yield spec.chart("scatter", drawn, sentences(x.explanation, y.explanation), x=x, y=y)
 
 
 def _scatter(analysis: RunAnalysis, metrics: Sequence[Metric], point: Point) -> spec.Json | None:

@@ -14,7 +14,7 @@ from ringside.analysis.run import RunAnalysis
 from ringside.files import tables_beside
 from ringside.model.design import Metric, Point
 from ringside.model.results import Interval
-from ringside.text import capitalised
+from ringside.text import sentences
 
 # Contenders in the order of the page's colours; each colour has a light and a dark form. The contenders that
 # are compared most often come first: the first eight colours are distinct for the colour-blind, too.
@@ -37,11 +37,13 @@ def colour(name: str, floor: str | None = None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """A picture: title and Vega-Lite specification, as wide as its container. `point`: the one it shows."""
+    """A picture: title and Vega-Lite specification, as wide as its container. `point`: the one it shows;
+    `stem`: the name of its files without the suffix."""
 
     title: str
     spec: Json
     point: Point | None = None
+    stem: str = ""
 
     @property
     def height(self) -> int:
@@ -67,7 +69,7 @@ _CHARTS = tables_beside(__file__, "charts.toml")
 
 def chart(name: str, panels: Iterable[Panel], what: str = "", **values: object) -> Chart:
     """The chart of that name in charts.toml with these values in its texts. `what`: an explanation."""
-    values["what"] = sentence(what)
+    values["what"] = sentences(what)
     title, caption = (_CHARTS[name][part].format(**values) for part in ("title", "caption"))
     return Chart(title, caption, tuple(panels))
 
@@ -89,11 +91,6 @@ def template(name: str, **values: Any) -> Any:
         return values[part[1:]] if isinstance(part, str) and part.startswith("$") else part
 
     return filled(json.loads(Path(__file__).with_name(f"{name}.json").read_text(encoding="utf-8")))
-
-
-def sentence(text: str) -> str:
-    """An explanation as a sentence."""
-    return f"{capitalised(text)}."
 
 
 # --- Axes ---

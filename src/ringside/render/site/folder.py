@@ -138,4 +138,4 @@ def write_figures(path: Path, analyses: Sequence[RunAnalysis]) -> list[str]:
     """Write each plot as SVG, PNG and CSV into a folder; the names of the files. Raises ReportError before it
     would overwrite another's file."""
     folder = Folder(path, "figures", beside_others=True)
-    return folder.write({name: data for figure in figures(analyses) for name, data in figure.files.items()})
+    return folder.write(figures(analyses))

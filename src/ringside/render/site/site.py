@@ -2,7 +2,6 @@
 data, and feeds (Atom, RFC 4287; JSON Feed 1.1). Each call adds or updates runs."""
 
 import functools
-import itertools
 import json
 import re
 import unicodedata
@@ -26,13 +25,12 @@ from ringside.render.export import formats
 from ringside.render.export.documents import document
 from ringside.render.html.page import commands, render, title
 from ringside.render.html.templates import environment, read_file
-from ringside.render.plots.charts import figures, missing
+from ringside.render.plots.charts import charts, figures, missing
 from ringside.render.site.folder import Folder
-from ringside.render.text import words
 from ringside.render.text.answers import answers, short_answer
 from ringside.render.text.contenders import claim_table
 from ringside.render.text.markdown import rendered
-from ringside.render.text.words import where
+from ringside.render.text.words import machine, where
 from ringside.text import minute, one_line
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -149,7 +147,7 @@ def write_site(path: Path, pages: Sequence[RunAnalysis], base: str = "") -> list
             title=analysis.experiment.title,
             started_at=analysis.run.started_at,
             ended_at=analysis.run.ended_at,
-            machine=words.machine(analysis.run.host),
+            machine=machine(analysis.run.host),
             trials=analysis.trial_count,
             answers=tuple(sentence.text for sentence in answers(analysis)),
         )
@@ -226,13 +224,12 @@ def write_post(path: Path, analyses: Sequence[RunAnalysis]) -> list[str]:
     files: dict[str, bytes] = {}
     parts = []
     for number, analysis in enumerate(analyses, 1):
-        plots = [] if missing() else list(figures([analysis]))
         place = f"plots/{number:02}" if several else "plots"
-        files |= {f"{place}/{name}": data for plot in plots for name, data in plot.files.items()}
+        drawn = {} if missing() else figures([analysis])
+        files |= {f"{place}/{name}": data for name, data in drawn.items()}
         files |= data_files(analysis)
         files[f"badges/{file_name(analysis.experiment.name)}.svg"] = badge(analysis)
-        charts = [list(panels) for _, panels in itertools.groupby(plots, lambda plot: id(plot.chart))]
-        parts.append({"analysis": analysis, "place": place, "charts": charts})
+        parts.append({"analysis": analysis, "place": place, "charts": charts(analysis) if drawn else []})
     suite = analyse_suite(analyses) if several else None
     tested = [
         each for each in (suite.claims if suite else ()) if each.finding.answer is not Answer.NOT_TESTED

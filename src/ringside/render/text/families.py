@@ -6,6 +6,7 @@ from ringside import units
 from ringside.analysis.families import FamilyStanding, QuestionAnswer
 from ringside.analysis.run import RunAnalysis
 from ringside.model.catalogue import Question
+from ringside.model.design import grouped
 from ringside.render.text import cells
 from ringside.render.text.cells import TableCell, TableData
 from ringside.render.text.command import own_command, with_store
@@ -63,9 +64,8 @@ def _decided(standing: FamilyStanding, text: str) -> Sentence:
 
 def _orders(standing: FamilyStanding) -> list[Sentence]:
     names = [*standing.families]
-    behind: dict[str, list[str]] = {}
-    for name, other in sorted(standing.ahead, key=lambda pair: [names.index(each) for each in pair]):
-        behind.setdefault(name, []).append(FAMILIES[other])
+    ahead = sorted(standing.ahead, key=lambda pair: [names.index(each) for each in pair])
+    behind = grouped((name, FAMILIES[other]) for name, other in ahead)
     parts = [
         f"each program with {FAMILIES[name]} is ahead of each with {listed(others, 'or', most=None)}"
         for name, others in list(behind.items())[:_MAX_ORDERS]

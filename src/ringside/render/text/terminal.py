@@ -17,6 +17,7 @@ from ringside import units
 from ringside.analysis.families import QuestionAnswer
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import SuiteAnalysis
+from ringside.model.design import grouped
 from ringside.model.results import Diagnostic
 from ringside.render.text import changes, diagnostics, families
 from ringside.render.text.answers import MOST_SENTENCES, answer_text, answers, point_answer
@@ -122,14 +123,11 @@ def show_overview(suite: SuiteAnalysis, console: Console, *, everything: bool = 
 
 def show_warnings(runs: Sequence[RunAnalysis], console: Console, but: str = "") -> None:
     """Print the warnings of runs, without the code `but`, each once: two a point, the others by name."""
-    by_code: dict[str, dict[str, list[str]]] = {}
-    for run in runs:
-        for each in (each for each in run.diagnostics if each.code != but):
-            texts, text = by_code.setdefault(each.code, {}), diagnostics.words(each)[0]
-            texts.setdefault(text, []).append(part_name(run))
+    told = ((each, part_name(run)) for run in runs for each in run.diagnostics if each.code != but)
+    by_code = grouped((each.code, (diagnostics.words(each)[0], part)) for each, part in told)
     most = min(_MOST_WARNINGS, 2 * sum(len(run.points) for run in runs))
     for code, texts in [*by_code.items()][:most]:
-        (text, parts), *others = texts.items()
+        (text, parts), *others = grouped(texts).items()
         also = [name for _, names in others for name in names if name not in parts]
         where = f"{', '.join(dict.fromkeys(parts))}: " if len(runs) > 1 else ""
         more = f"; also {', '.join(dict.fromkeys(also))}" if also else ""

@@ -1,11 +1,10 @@
 """Tests the rules of `jobs` that only it has."""
 
-from collections.abc import Sequence
 from itertools import accumulate
 
 from ringside.conformance.programs import RuleTests
 from ringside.conformance.subject import Subject
-from ringside.model.results import Span, Trial
+from ringside.model.results import Trial
 
 _GRAIN_NS = 1_000_000
 
@@ -22,7 +21,8 @@ def _workers(subject: Subject) -> None:
             expected = "6 lines ::span of 150 ms or more each, within the makespan"
             subject.report("jobs-trace", expected, trial.spans, line)
             return
-        most = _most_at_one_time(trial.spans)
+        edges = [edge for span in trial.spans for edge in ((span.begin_ns, 1), (span.end_ns, -1))]
+        most = max(accumulate(step for _, step in sorted(edges)), default=0)
         if most == 2:
             if not int(trial.result.get("beats", "0")):
                 subject.report("jobs-beats", "beats=B, about 45 of them", "beats=0", line)
@@ -54,11 +54,6 @@ def _other_kinds(subject: Subject) -> None:
         if times != (5 if kind == "cpu" else 0):
             expected = "5 lines ::phase name=alone with kind=cpu, none else"
             subject.report("phases", expected, f"{times} with kind={kind}", line)
-
-
-def _most_at_one_time(spans: Sequence[Span]) -> int:
-    edges = sorted([(span.end_ns, -1) for span in spans] + [(span.begin_ns, 1) for span in spans])
-    return max(accumulate(step for _, step in edges), default=0)
 
 
 CHECKS: RuleTests = (_workers, _other_kinds)
