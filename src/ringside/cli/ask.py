@@ -38,10 +38,8 @@ def ask(words: Sequence[str], form: str | None = None, store: str | None = None)
         sys.stdout.write(markdown.render_questions(answers))
     else:
         terminal.show_questions(answers, context.stdout_console())
-    missing = dict.fromkeys(
-        part.figure.experiment for each in answers for part in each.parts if not part.standing
-    )
-    if missing:
+    unmeasured = (part for each in answers for part in each.parts if not part.standing)
+    if missing := dict.fromkeys(part.figure.experiment for part in unmeasured):
         name = next(iter(missing)) if len(missing) == 1 else "questions"
         streams.say(f"not measured here: {', '.join(missing)}; `{with_store('run', name)}` measures it")
     return 0

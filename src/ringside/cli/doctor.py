@@ -30,10 +30,8 @@ def doctor(machine: bool) -> int:
     contenders, errors = context.catalogue().contenders()
     table = toolchains(contenders, context.left_out(errors), context.toolchain())
     context.show_tables([table, machine_facts()])
-    if missing := dict.fromkeys(row[0].text for row in table.rows if row[2].kind == "failed"):
-        streams.say(
-            f"without {', '.join(missing)} some contenders cannot run: `ringside setup` installs them"
-        )
+    if missing := ", ".join(dict.fromkeys(row[0].text for row in table.rows if row[2].kind == "failed")):
+        streams.say(f"without {missing} some contenders cannot run: `ringside setup` installs them")
     return EXIT_FAILED if missing or errors else 0
 
 

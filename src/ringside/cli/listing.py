@@ -59,11 +59,9 @@ def workloads() -> TableData:
     rows = []
     for workload in WORKLOADS.values():
         for index, factor in enumerate(workload.factors):
-            levels = " | ".join(
-                map(str, factor.choices or (f"{factor.least} … {factor.most:,}", *factor.words))
-            )
-            name = "" if index else workload.name
-            rows.append((name, factor.name, str(factor.default), levels, factor.explanation))
+            levels = factor.choices or (f"{factor.least} … {factor.most:,}", *factor.words)
+            texts = (str(factor.default), " | ".join(map(str, levels)), factor.explanation)
+            rows.append(("" if index else workload.name, factor.name, *texts))
     rows += [
         (workload.name, capability.name, "", "offered or not", capability.explanation)
         for workload in WORKLOADS.values()

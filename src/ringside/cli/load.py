@@ -92,10 +92,8 @@ def _refusal(error: ProbeError, settings: LoadSettings) -> RingsideError:
     if pattern:
         return UsageError(one_line(f"--expect-pattern {wrong}: write a regular expression"))
     key, _, rest = why.partition(": ")
-    is_option = hasattr(settings, key)
-    return UsageError(
-        one_line(f"--{key.removesuffix('_s')}: {rest}" if is_option else f"no load is possible: {why}")
-    )
+    text = f"--{key.removesuffix('_s')}: {rest}" if hasattr(settings, key) else f"no load is possible: {why}"
+    return UsageError(one_line(text))
 
 
 @contextmanager
@@ -281,9 +279,8 @@ def _compare(
         alone(LiveProgress(context.stderr_console()).on_wait),
         _screen(settings) as screen,
     ):
-        engines = (
-            {} if isinstance(driver, Probe) else {node.name: facts for node, facts in driver.facts().items()}
-        )
+        nodes = {} if isinstance(driver, Probe) else driver.facts()
+        engines = {node.name: facts for node, facts in nodes.items()}
         progress_s = screen.progress_s(versus.part(plans["A"], blocks, 0))
         plans = {
             name: replace(plan, addresses=addresses[name], progress_s=progress_s)
@@ -315,7 +312,6 @@ def _compare(
     if interrupted:
         streams.say("interrupted")
         return EXIT_INTERRUPTED
-    failed = gates.status(
-        [each for each in settings.thresholds if isinstance(each, tuple)], list(gates.judged(analysis))
-    )
+    given = [each for each in settings.thresholds if isinstance(each, tuple)]
+    failed = gates.status(given, list(gates.judged(analysis)))
     return failed if analysis.is_complete else EXIT_FAILED

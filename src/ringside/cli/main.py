@@ -116,9 +116,8 @@ def _cause(error: Exception) -> str:
     if isinstance(error, MemoryError):
         return "there is too little memory; what was measured is in the store"
     if isinstance(error, ImportError):
-        return (
-            f"a module cannot be loaded: {error}; is there too little memory, or is the installation broken?"
-        )
+        what = f"a module cannot be loaded: {error}"
+        return f"{what}; is there too little memory, or is the installation broken?"
     if not isinstance(error, OSError):
         return str(error)
     if error.errno == errno.ENOENT and os.readlink("/proc/self/cwd").endswith(" (deleted)"):

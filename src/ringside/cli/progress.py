@@ -172,10 +172,8 @@ class LiveProgress(Listener):
             due = f", and {count(self._due, 'block')} are too few for a verdict, which needs {FIRST_LOOK}"
         elif due and 0 < self._ends < time.monotonic() + (left - 1) * block_s:
             due = f", the time is over before the first verdict: --min-runs {self._due} waits for it"
-        pairs = [(cell, median(ns)) for cell, ns in self._walls_ns.items() if not cell.point.levels]
-        ratios = [
-            f"{cell.contender} / {pairs[0][0].contender} {ns / pairs[0][1]:.2f}" for cell, ns in pairs[1:]
-        ]
+        walls = [(cell.contender, median(ns)) for cell, ns in self._walls_ns.items() if not cell.point.levels]
+        ratios = [f"{name} / {walls[0][0]} {ns / walls[0][1]:.2f}" for name, ns in walls[1:]]
         so_far = f"; so far {', '.join(ratios)}" if ratios else ""
         self.on_say(f"a block takes {quantity(block_s, 's')}{due}{so_far}")
 

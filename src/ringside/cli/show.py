@@ -36,9 +36,8 @@ def show(
             raise UsageError(f"{run} is no run: leave out --{form}")
         how = "times of hyperfine: no pairs, so no ratios"
         with units.time_unit(time_unit):
-            paired.show(
-                hyperfine.sides({run: None})[0][0], how, context.stdout_console(), everything=everything
-            )
+            analysis = hyperfine.sides({run: None})[0][0]
+            paired.show(analysis, how, context.stdout_console(), everything=everything)
         return 0
     if run == "latest":
         # Any run: one whose builds failed has no trial, but users want to see the reason.

@@ -83,11 +83,8 @@ def show(
 
 def warnings_of(result: LoadResult) -> list[ipc.EngineWarning]:
     """The engine's warnings, with the number of errors as the tables write it."""
-    number = errors_text(sum(result.figures.errors.values()))
-    return [
-        structs.replace(each, text=number) if each.code == "errors" else each
-        for each in result.figures.warnings
-    ]
+    warnings, text = result.figures.warnings, errors_text(sum(result.figures.errors.values()))
+    return [structs.replace(each, text=text) if each.code == "errors" else each for each in warnings]
 
 
 def log_words(log: ipc.RequestLog | None) -> str:
@@ -192,9 +189,8 @@ def facts(target: Target, result: LoadResult) -> list[tuple[str, str]]:
         rows.append(("in flight", f"{significant(figures.concurrency)} requests on average"))
     rows.append(("bytes", f"{quantity(figures.bytes_in, 'B')} in, {quantity(figures.bytes_out, 'B')} out"))
     rows.append(("engine", _engine(result.figures)))
-    return rows + [
-        ("not used", one_line(text)) for text in (result.started.missing if result.started else ())
-    ]
+    missing = result.started.missing if result.started else ()
+    return [*rows, *(("not used", one_line(text)) for text in missing)]
 
 
 def _engine(figures: ipc.LoadFigures) -> str:

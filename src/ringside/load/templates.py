@@ -92,10 +92,8 @@ def _unknown(option: str, name: str, columns: Sequence[str]) -> str:
     known = [*_OWN, *columns]
     near = nearest(name, known)
     hint = f"did you mean {{{near}}}?" if near else f"known: {', '.join(f'{{{each}}}' for each in known)}."
-    return (
-        f"there is no value for {shown} in {option}; {hint} To send the braces, write "
-        f"{{{shown}}} or add --literal"
-    )
+    remedy = f"To send the braces, write {{{shown}}} or add --literal"
+    return f"there is no value for {shown} in {option}; {hint} {remedy}"
 
 
 def wire_text(text: str) -> str:

@@ -71,9 +71,8 @@ class Pages:
             # No id of a run: one of a suite, or a name.
             return await self.of_store(self.suite)(request) if _is_missing(error) else trouble(error)
         # In the worker: the first page bundles the script that draws plots.
-        return await self.worker.run(
-            lambda: _html("live.html.j2", run=run_id, progress=progress, content=newest.values)
-        )
+        shown = {"run": run_id, "progress": progress, "content": newest.values}
+        return await self.worker.run(lambda: _html("live.html.j2", **shown))
 
     def suite(self, store: Store, request: Request) -> Response:
         name = request.path_params["run"]

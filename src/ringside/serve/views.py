@@ -162,9 +162,8 @@ class Views:
         key = tuple((run, trials, store.state(run, ended_at)) for run, trials, ended_at in progress)
 
         def make() -> bytes:
-            return render_pages(
-                [analysis_of(store, run) for run in runs], self._questions(), home="/"
-            ).encode()
+            analyses = [analysis_of(store, run) for run in runs]
+            return render_pages(analyses, self._questions(), home="/").encode()
 
         return _kept(self._reports, _KEPT_REPORTS, key, make)
 

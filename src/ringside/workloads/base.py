@@ -384,11 +384,8 @@ class Workload(Measurement):
             for each in known
             if levels[each.name] != each.default or (each.default and not isinstance(each.default, str))
         ]
-        texts = (
-            ", ".join(filter(None, (each.say(levels[each.name]) for each in some)))
-            for some in (special, known)
-        )
-        return next(filter(None, texts), "")
+        said = (filter(None, (each.say(levels[each.name]) for each in some)) for some in (special, known))
+        return next(filter(None, map(", ".join, said)), "")
 
     def check(self, point: Point) -> None:
         """Raise UsageError for a point whose levels do not go together."""

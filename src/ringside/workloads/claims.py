@@ -230,9 +230,8 @@ class _Measured:
     def logs(self) -> Mapping[int, float]:
         """The logarithm of the geometric mean over points in each block that has a figure at all of them."""
         metric, contender = self.quantity.metric, self.quantity.contender
-        return _summed(
-            [logarithms(self.run.values(metric, contender, point)) for point in self.points], len(self.points)
-        )
+        terms = [logarithms(self.run.values(metric, contender, point)) for point in self.points]
+        return _summed(terms, len(terms))
 
 
 def _summed(terms: Sequence[Mapping[int, float]], over: int = 1) -> dict[int, float]:
@@ -355,10 +354,8 @@ class _Test:
                 return run.experiment.name == first.experiment, is_own, number
 
             best[workload] = max(having, key=rank)
-        return [
-            _Measured(each, best[each.workload], tuple(_points(best[each.workload], each.at)))
-            for each in quantities
-        ]
+        chosen = ((each, best[each.workload]) for each in quantities)
+        return [_Measured(each, run, tuple(_points(run, each.at))) for each, run in chosen]
 
     def missing(self, quantities: Sequence[Quantity]) -> ClaimResult:
         row = self.row
@@ -437,9 +434,8 @@ class _Test:
             each = [_Part("", ratio).interval(run.confidence) for ratio in ratios]
             levels = _levels(tops[0].points[0])
             where = row.where.format(at=levels)
-            text = "{name} has {ratio} times the {noun} of {other}{where}" + ", over {points} points" * (
-                several > 1
-            )
+            text = "{name} has {ratio} times the {noun} of {other}{where}"
+            text += ", over {points} points" * (several > 1)
             return (row.sentence or text).format(
                 name=tops[0].quantity.contender if row.pairs else name,
                 other=bottoms[0].quantity.contender if bottoms else "",
@@ -536,9 +532,8 @@ class _Test:
         return replace(finding, sentence="; ".join(filter(None, (f"{row.sentence}: {sentence}", row.note))))
 
     def at(self, place: Place, **changes: Any) -> _Test:
-        return self.but(
-            **{"at": self.row.at | place.at, "where": place.where, "experiment": place.experiment, **changes}
-        )
+        there = {"at": self.row.at | place.at, "where": place.where, "experiment": place.experiment}
+        return self.but(**{**there, **changes})
 
     def between_ends(self) -> ClaimResult:
         """A claim of a place between two ends: a mix has the ratio if the band lies between theirs."""

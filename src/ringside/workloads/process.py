@@ -48,9 +48,8 @@ def core_figures(report: TrialOutcome | None, cores: int) -> dict[str, float]:
     figures, own = {}, process_figures(report)
     if "cpu_s" in own and own.get("wall_s"):
         figures["busy_share"] = own["cpu_s"] / (own["wall_s"] * cores)
-    shares = [
-        cpu.busy_ns / total for cpu in report.cpus if (total := cpu.busy_ns + cpu.idle_ns + cpu.stolen_ns)
-    ]
+    times = ((cpu.busy_ns, cpu.busy_ns + cpu.idle_ns + cpu.stolen_ns) for cpu in report.cpus)
+    shares = [busy_ns / all_ns for busy_ns, all_ns in times if all_ns]
     return figures | ({"busiest_core": max(shares), "idlest_core": min(shares)} if shares else {})
 
 

@@ -220,14 +220,12 @@ def warm_up_charts(analysis: RunAnalysis) -> Iterator[spec.Chart]:
 
 def _warm_up_lines(analysis: RunAnalysis, metric: Metric, point: Point) -> spec.Json | None:
     """For each contender a thin line for each block and a thick one of medians over blocks."""
-    warm_ups = [
-        each for each in analysis.warm_ups if each.cell.point == point and min(map(min, each.series)) > 0
-    ]
+    here = (each for each in analysis.warm_ups if each.cell.point == point)
+    warm_ups = [each for each in here if min(map(min, each.series)) > 0]
     if not warm_ups:
         return None
-    unit, y = spec.axis(
-        metric, (value for warm_up in warm_ups for series in warm_up.series for value in series)
-    )
+    values = (value for warm_up in warm_ups for series in warm_up.series for value in series)
+    unit, y = spec.axis(metric, values)
     blocks = [
         {"contender": name, "block": f"{name} {number}", "repeat": repeat, "value": value / unit}
         for warm_up in warm_ups

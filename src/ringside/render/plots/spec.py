@@ -215,10 +215,8 @@ def estimate_tooltip(metric: Metric) -> list[Json]:
 def row_axis(labels: Sequence[str], **more: Any) -> Json:
     """The encoding of rows, in their order."""
     look = {"title": None, "domain": False, "ticks": False, "grid": True, "labelColor": "var(--ink)"}
-    domain = list(labels)
-    return nominal(
-        "contender", sort=domain, scale={"domain": domain}, axis={**look, "labelPadding": 8, **more}
-    )
+    names = list(labels)
+    return nominal("contender", sort=names, scale={"domain": names}, axis={**look, "labelPadding": 8, **more})
 
 
 # --- Layers ---

@@ -89,9 +89,8 @@ class Folder:
                 )
         hashes = {name: {_hash(data)} for name, data in files.items()}
         try:
-            self._write_manifest(
-                self._files | {name: self._files.get(name, set()) | hashes[name] for name in files}
-            )
+            either = {name: self._files.get(name, set()) | new for name, new in hashes.items()}
+            self._write_manifest(self._files | either)
             for name, data in files.items():
                 _write_whole(self.path / name, data)
             self._write_manifest(self._files | hashes)

@@ -231,9 +231,8 @@ def write_post(path: Path, analyses: Sequence[RunAnalysis]) -> list[str]:
         files[f"badges/{file_name(analysis.experiment.name)}.svg"] = badge(analysis)
         parts.append({"analysis": analysis, "place": place, "charts": charts(analysis) if drawn else []})
     suite = analyse_suite(analyses) if several else None
-    tested = [
-        each for each in (suite.claims if suite else ()) if each.finding.answer is not Answer.NOT_TESTED
-    ]
+    judged = suite.claims if suite else ()
+    tested = [each for each in judged if each.finding.answer is not Answer.NOT_TESTED]
     text = rendered(
         TEMPLATES / "post.md.j2",
         title=title(analyses),

@@ -82,9 +82,8 @@ def _opening(analysis: RunAnalysis, here: Standing, at: str, distances: str) -> 
     if here.first_place is FirstPlace.ALONE:
         kind = f" {analysis.kind(best)}" if here.others else ""
         is_only = here.lacking or here.others or here.cold or here.failing
-        state = (
-            "in a steady state" if here.cold else "that can be ranked" if here.failing else "with a figure"
-        )
+        others = "that can be ranked" if here.failing else "with a figure"
+        state = "in a steady state" if here.cold else others
         only = f" is the only{kind} program {state}" if is_only else ""
         return Sentence(f"{best}{only}{at}: {noun} {figure}")
     leaders = (best, *here.others)
@@ -220,7 +219,6 @@ def pair_sentence(
     values = {name: analysis.cell(name, point).values(metric.name) for name in (baseline, contender)}
     if values[baseline].keys() & values[contender].keys():
         names = listed([name for name, own in values.items() if min(own.values()) <= 0])
-        return Sentence(
-            f"{baseline} and {contender} have no ratio: the {metric.noun} of {names} was not above 0"
-        )
+        why = f"the {metric.noun} of {names} was not above 0"
+        return Sentence(f"{baseline} and {contender} have no ratio: {why}")
     return Sentence(f"No block measured the {metric.noun} of both {baseline} and {contender}")

@@ -35,9 +35,8 @@ def sentences(diagnostic: Diagnostic) -> str:
 
 def rows(diagnostics: Iterable[Diagnostic]) -> list[dict[str, str]]:
     """Diagnostics as they stand in every JSON document."""
-    return [
-        dict(zip(("code", "text", "remedy"), (each.code, *words(each)), strict=True)) for each in diagnostics
-    ]
+    told = ((each.code, *words(each)) for each in diagnostics)
+    return [{"code": code, "text": text, "remedy": remedy} for code, text, remedy in told]
 
 
 def for_pages(diagnostics: Iterable[Diagnostic]) -> list[dict[str, str]]:

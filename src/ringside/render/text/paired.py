@@ -262,9 +262,8 @@ def _alone_lines(analysis: RunAnalysis, cell: Cell, description: Description) ->
     if others:
         lines.append(("medians", ", ".join(others)))
     outliers = sorted(description.outliers)
-    ends = " … ".join(
-        units.quantity(end, headline.unit) for end in dict.fromkeys(outliers[:1] + outliers[-1:])
-    )
+    first_and_last = dict.fromkeys(outliers[:1] + outliers[-1:])
+    ends = " … ".join(units.quantity(end, headline.unit) for end in first_and_last)
     text = f"{len(outliers)} of {description.n} ({ends}), not in the histogram; other programs may have run"
     return [*lines, ("outliers", text if outliers else "none")]
 

@@ -289,10 +289,8 @@ def _warm_up_row(analysis: RunAnalysis, warm_up: WarmUp, metric: Metric) -> Row:
     steady = [cells.ABSENT] * 3
     if warm_up.steady is not None and warm_up.first_over_steady is not None:
         over = units.significant(warm_up.first_over_steady)
-        steady = [
-            TableCell(each)
-            for each in (units.quantity(warm_up.steady, metric.unit), over, str(warm_up.since))
-        ]
+        texts = (units.quantity(warm_up.steady, metric.unit), over, str(warm_up.since))
+        steady = list(map(TableCell, texts))
     return [
         ("contender", cell.contender),
         *([("point", analysis.label(cell.point))] if len(analysis.points) > 1 else []),
@@ -396,9 +394,8 @@ def _cores_table(analysis: RunAnalysis, scaling: CoresScaling) -> TableData:
 
 def _cores_row(row: ScaledContender, scaling: CoresScaling) -> Row:
     shown: Row = [("contender", row.contender)]
-    shown += [
-        (f"speed-up on {cores}", cells.interval(row.speed_ups.get(cores), "")) for cores in scaling.levels
-    ]
+    speed_ups = ((cores, row.speed_ups.get(cores)) for cores in scaling.levels)
+    shown += [(f"speed-up on {cores}", cells.interval(ratio, "")) for cores, ratio in speed_ups]
     shown.append(("efficiency", TableCell(units.percent(row.efficiency))))
     if scaling.fitted_levels:
         fit = row.fit

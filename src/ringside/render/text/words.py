@@ -111,11 +111,8 @@ def point_heading(analysis: RunAnalysis, point: Point) -> str:
 
 def heading(analysis: RunAnalysis) -> str:
     """The run: id, blocks, trials, what was set and does not vary."""
-    blocks_done, trials = (
-        blocks(analysis, is_over=analysis.is_over),
-        units.count(analysis.trial_count, "trial"),
-    )
-    parts = [f"run {analysis.run.id}", blocks_done, trials, analysis.conditions]
+    done, trials = blocks(analysis, is_over=analysis.is_over), units.count(analysis.trial_count, "trial")
+    parts = [f"run {analysis.run.id}", done, trials, analysis.conditions]
     return ", ".join(part for part in parts if part) + repeats(analysis)
 
 

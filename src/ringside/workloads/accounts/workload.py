@@ -97,10 +97,8 @@ class Accounts(Workload):
         # At an auditor's first audit each unit has asked each auditor once at most; at its last, no unit has
         # more audits before it than there are other auditors.
         counted = units * every
-        bounds = {
-            "first": (every, counted * auditors),
-            "last": (counted * (audits - auditors + 1), counted * audits),
-        }
+        last = (counted * (audits - auditors + 1), counted * audits)
+        bounds = {"first": (every, counted * auditors), "last": last}
         for name, (least, most) in bounds.items():
             numbers = [whole_number(text) for text in result.get(name, "").split(",")]
             if len(numbers) != auditors or None in numbers:

@@ -20,9 +20,8 @@ def _broken_input(subject: Subject) -> None:
         if not done.is_refusal:
             escaped = text.replace("\n", "\\n")
             line = subject.by_hand("input=/dev/stdin", "cores=1", before=f"printf '{escaped}' | ")
-            subject.report(
-                "batch-input", f"status 2 and one line on stderr for an input with {what}", done, line
-            )
+            expected = f"status 2 and one line on stderr for an input with {what}"
+            subject.report("batch-input", expected, done, line)
             return
 
 

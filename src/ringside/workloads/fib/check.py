@@ -89,9 +89,8 @@ def _end(connection: socket.socket) -> bytes:
 
 def _stream(subject: Subject, server: Server) -> None:
     """Together, in pieces, and with the end of the client's side behind them."""
-    line = subject.served_by_hand(
-        f"(printf '1'; sleep 1; printf '0\\n0\\n20\\n1\\n1\\n7') | nc -q1 127.0.0.1 {PORT}"
-    )
+    pieces = "printf '1'; sleep 1; printf '0\\n0\\n20\\n1\\n1\\n7'"
+    line = subject.served_by_hand(f"({pieces}) | nc -q1 127.0.0.1 {PORT}")
     asked = [10, 0, 20, *range(1, 23), *(n % 15 for n in range(600))]
     sent = b"".join(b"%d\n" % n for n in asked)
     early, received = False, b""
@@ -113,9 +112,8 @@ def _stream(subject: Subject, server: Server) -> None:
     ]
     expected = [b"%d" % fibonacci(n) if n else b"error" for n in asked]
     if answers != expected:
-        wrong = [
-            at for at, pair in enumerate(zip(answers, expected, strict=False), start=1) if len({*pair}) > 1
-        ]
+        pairs = enumerate(zip(answers, expected, strict=False), start=1)
+        wrong = [at for at, pair in pairs if len({*pair}) > 1]
         came = f"{len(answers)} answers" + (f", number {wrong[0]} wrong" if wrong else "")
         subject.report("fib-stream", f"{len(expected)} answers: 55, an error, 6765 …", came, line)
 

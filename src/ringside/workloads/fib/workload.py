@@ -120,10 +120,8 @@ class Fib(serving.Serving):
         if point["load"] == "mixed":
             # The CPU time of this step is that of two loads.
             figures |= serving.step_figures(trial, "measured")
-            both = {
-                "short_p99_s": latencies_s,
-                "short_p99_alone_s": serving.percentiles_s(trial.load("alone")),
-            }
+            alone_s = serving.percentiles_s(trial.load("alone"))
+            both = {"short_p99_s": latencies_s, "short_p99_alone_s": alone_s}
             return figures | {name: each["p99"] for name, each in both.items() if "p99" in each}
         figures |= serving.server_figures(trial, "measured") | serving.warm_up_figures(trial)
         if "requests_per_s" in figures:

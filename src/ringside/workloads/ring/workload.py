@@ -58,12 +58,10 @@ class Ring(Workload):
 
     def least_ns(self, point: Point, input_bytes: int | None) -> Mapping[str, float]:
         # A cycle for each unit and for each delivery; with one message under way no core helps another.
-        cores, in_turn = self.cores(point), point["mode"] == "token"
-        relay_ns = self.work(point) * CYCLE_NS
-        return {
-            "spawn": int(point["nodes"]) * CYCLE_NS / cores,
-            "relay": relay_ns if in_turn else relay_ns / cores,
-        }
+        cores = self.cores(point)
+        at_once = 1 if point["mode"] == "token" else cores
+        spawn_ns, relay_ns = int(point["nodes"]) * CYCLE_NS, self.work(point) * CYCLE_NS
+        return {"spawn": spawn_ns / cores, "relay": relay_ns / at_once}
 
     def figures(self, trial: Trial) -> dict[str, float]:
         figures = repeat_figures(self, trial) | held_figures(trial, "spawned", "held_pss_bytes")
