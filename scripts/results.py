@@ -86,7 +86,7 @@ def claims(analyses: Sequence[RunAnalysis], sources: Sequence[Published]) -> str
     examined = judge_claims(sources, analyses)
     of_posts = [each for each in examined if each.source.name in posts.POSTS]
     others = [each for each in examined if each not in of_posts]
-    rows = ["| source | its claims | each one |", "|---|---|---|"]
+    rows = ["| source | answers | details |", "|---|---|---|"]
     for source in sorted(sources, key=lambda source: source.date):
         runs = [run for run in analyses if run.plan.published and run.plan.published.name == source.name]
         if not runs:
@@ -102,10 +102,10 @@ def claims(analyses: Sequence[RunAnalysis], sources: Sequence[Published]) -> str
                 MADE,
                 f"Claims of the posts: {claims_summary(of_posts)}. "
                 f"Of other sources: {claims_summary(others)}.",
-                "The site has each claim with its answer, figure and experiment, as does `ringside claims "
-                "--store records/posts.json.xz` (for the million tasks `records/sleepers-million.json.xz`). "
-                "After `ringside run EXPERIMENT`, `ringside claims` tests them with your own runs, by these "
-                "[rules](RULES.md#claims).",
+                "The site shows each claim with its answer, figure and experiment; so does `ringside claims "
+                "--store records/posts.json.xz` (for the million tasks: `records/sleepers-million.json.xz`). "
+                "After `ringside run EXPERIMENT`, `ringside claims` tests the claims with your own runs. "
+                "[RULES](RULES.md#claims) explains the answers.",
                 "\n".join(rows),
             ]
         )

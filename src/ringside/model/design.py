@@ -190,9 +190,9 @@ class ExperimentFile(Table, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """What to run. Every combination of the levels of `factors` is a point; with `at`, this holds for each of
-    its entries, whose levels replace those of `factors`. It ends after `blocks` or `time_s` seconds, or with
-    `until_decided` once the headline's first place and comparisons are decided."""
+    """The design of a run. Each combination of the levels of `factors` is a point; with `at`, this holds for
+    each of its entries, whose levels replace those of `factors`. A run ends after `blocks` or `time_s`
+    seconds, or with `until_decided` once the headline's first place and comparisons are decided."""
 
     name: str
     title: str

@@ -99,7 +99,7 @@ class SuiteSelection(Selection):
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """What a run was to do. `options`: those of the command line of `vs` or `load --vs`; `folder`: where
+    """The plan of a run. `options`: those of the command line of `vs` or `load --vs`; `folder`: where
     `vs` was started. `suite`: the suite that it is a part of, as it was chosen; `selection`: how an
     experiment by itself was. `repeats`: by contender, the repeats at each of the points; empty before the
     trials that show them."""

@@ -1,4 +1,4 @@
-"""What `vs` and `load --vs` show: verdicts as sentences, then figures, as text and Markdown; of a command
+"""The output of `vs` and `load --vs`: verdicts as sentences, then figures, as text and Markdown; of a command
 alone its figures and a histogram. A contender's title is the command or target as written, its name stands
 for it in sentences."""
 
