@@ -38,7 +38,7 @@ export function refuse(key: string, wanted: string, value: string): never {
 export async function serve(start: (hostname: string, port: number) => { port?: number }) {
   const hostname = text("host", "127.0.0.1");
   const port = wholeNumber("port", "0", 0, 65535);
-  wholeNumber("cores", "1", 1, 1024); // Of no use to the loop: there is one.
+  wholeNumber("cores", "1", 1, 1024); // Unused: there is one loop.
   process.on("SIGTERM", () => process.exit(0));
   let server;
   try {

@@ -52,7 +52,7 @@ static struct unit *units;
 static struct auditor *auditors;
 static _Atomic int64_t *counted;
 
-/* Whoever needs several locks takes them in the order of the accounts, so that no two wait for each other. */
+/* A unit takes several locks in the order of the accounts, so that no two wait for each other. */
 static void transfer(int64_t source, int64_t target, int64_t amount)
 {
     struct account *from = &accounts[source], *to = &accounts[target];

@@ -49,7 +49,7 @@
     x3))
 
 (defn- work
-  "What a unit does: its transfers, and after so many of them it waits for an audit. A channel of what it has done."
+  "A unit makes its transfers. After every so many of them it waits for an audit. A channel of what it has done."
   [unit {:keys [transfers every hot seed]} accounts ^AtomicLong counted auditors]
   (let [transfer-ns (long-array (quot (+ transfers timed -1) timed))
         audit-ns (long-array (quot transfers every))

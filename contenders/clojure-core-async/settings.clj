@@ -51,7 +51,7 @@
   (whole-number settings "port" 0 65535 0))
 
 (defn host
-  "Where a server listens."
+  "The address on which a server listens."
   [settings]
   (let [text (get settings "host" "127.0.0.1")]
     (or (when (re-matches #"[0-9.]+" text)

@@ -6,7 +6,7 @@
 
 namespace {
 
-// What both coroutines of a connection use. They run on one strand.
+// Shared by both coroutines of a connection. They run on one strand.
 struct Feed {
     beast::tcp_stream stream;
     asio::steady_timer timer;

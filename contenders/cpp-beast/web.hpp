@@ -1,4 +1,4 @@
-// What both servers do with HTTP.
+// Shared by both servers: HTTP.
 #pragma once
 
 #include "service.hpp"

@@ -162,7 +162,7 @@ asio::awaitable<void> audit(Bank& bank, Auditor& self, std::atomic<std::int64_t>
     }
 }
 
-// What a unit does: its transfers, and after so many of them it waits for an audit.
+// A unit makes its transfers. After every so many of them it waits for an audit.
 template <typename Bank>
 asio::awaitable<Unit> work(const Problem& problem, std::int64_t number, Bank& bank,
                            const std::vector<std::unique_ptr<Auditor>>& auditors, std::atomic<std::int64_t>& counted)
@@ -205,7 +205,7 @@ std::string percentiles(const std::string& name, std::vector<std::int64_t> times
     return name + "_p50_ns=" + at(50) + " " + name + "_p99_ns=" + at(99) + " " + name + "_max_ns=" + at(100);
 }
 
-// What all repeats come to; times and the auditors' counts are of the last.
+// The results of all repeats; times and the auditors' counts are of the last.
 struct Books {
     std::int64_t folded = 0, made = 0, audits = 0, wrong = 0;
     std::string first, last;

@@ -30,7 +30,7 @@ struct Message {
     bool fails = false;
 };
 
-// What the collector receives: an answer, or that a unit failed.
+// A message to the collector: an answer, or that a unit failed.
 struct Event {
     std::size_t unit = 0;
     bool failed = false;
@@ -85,7 +85,7 @@ std::string percentiles(const std::string& name, Times& times)
     return name + "_p50_ns=" + at(50) + ' ' + name + "_p99_ns=" + at(99) + ' ' + name + "_max_ns=" + at(100);
 }
 
-// What the collector knows of a unit.
+// The collector's knowledge of a unit.
 struct Served {
     std::shared_ptr<Inbox> inbox;
     std::int64_t number, left = 0, folded = 0;
@@ -194,7 +194,7 @@ int main(int count, char** arguments)
     const auto messages = settings.whole_number("messages", 2, 1'000'000);
     const auto every = settings.whole_number("every", 2, 1'000'000);
     const auto seed = settings.whole_number("seed", 0, 4'294'967'295, 0);
-    settings.whole_number("cores", 1, 1024, 1); // Of no use: one thread runs the loop.
+    settings.whole_number("cores", 1, 1024, 1); // Unused: one thread runs the loop.
 
     const auto begin = Clock::now();
     asio::io_context context(1);

@@ -17,7 +17,7 @@ using asio::use_awaitable;
 constexpr std::int64_t modulus = 2147483647, factor = 48271, second_ns = 1'000'000'000;
 constexpr std::int64_t most_reports = 10;
 
-// What a task hands over: its number, and how late it woke.
+// A task hands over its number and its lateness.
 struct Wake {
     std::int64_t number = 0, late_ns = 0;
 };
@@ -82,7 +82,7 @@ int main(int count, char** arguments)
     const auto seconds = settings.whole_number("seconds", 2, 3600);
     auto number = 1 + settings.whole_number("seed", 0, 4'294'967'295, 0) % (modulus - 1);
     const bool holding = settings.flag("hold");
-    settings.whole_number("cores", 1, 1024, 1); // Of no use: one thread runs the loop.
+    settings.whole_number("cores", 1, 1024, 1); // Unused: one thread runs the loop.
 
     const auto begin = Clock::now();
     const auto last_second = begin + (seconds - 1) * 1s;

@@ -21,7 +21,7 @@ class Bank
   end
 end
 
-# What units write down while the work is done once.
+# The records of units in one repeat.
 class Books
   property counted = 0_i64
   property finished = 0_i64
@@ -54,7 +54,7 @@ end
 record Problem, accounts : Int64, units : Int64, transfers : Int64, auditors : Int64, every : Int64, hot : Int64,
   seed : Int64
 
-# What a unit does: its transfers, and after so many of them it waits for an audit.
+# A unit makes its transfers. After every so many of them it waits for an audit.
 def work(unit, problem, bank, books, auditors) : Nil
   x = 1_i64 + (problem.seed + unit) % (MODULUS - 1)
   answer = Channel(Int64).new

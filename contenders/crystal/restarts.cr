@@ -42,7 +42,7 @@ def percentiles(name, times) : String
   "#{name}_p50_ns=#{at.call 50} #{name}_p99_ns=#{at.call 99} #{name}_max_ns=#{at.call 100}"
 end
 
-# What the collector knows of a unit.
+# The collector's knowledge of a unit.
 class Served
   property inbox : Channel(Message)
   property number : Int64

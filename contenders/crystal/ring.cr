@@ -21,7 +21,7 @@ def relay(trace, i, inbox, outbox) : Nil
   end
 end
 
-# What unit N computes over all values, those of earlier rings among them.
+# Unit N's result over all values, including those of earlier rings.
 class Evidence
   getter checksum = 0_i64
   getter order = 0_i64

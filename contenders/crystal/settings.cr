@@ -51,5 +51,5 @@ end
 STDOUT.sync = false
 STDOUT.flush_on_newline = false
 
-# Of no use: there is one thread.
+# Unused: there is one thread.
 whole "cores", "1", most: 1024_i64

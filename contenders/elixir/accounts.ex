@@ -197,7 +197,7 @@ defmodule Accounts do
     end
   end
 
-  # What a unit does: its transfers, and after so many of them it waits for an audit.
+  # A unit makes its transfers. After every so many of them it waits for an audit.
   defp work(unit, problem, bank, auditors, counted) do
     work(0, 1 + rem(problem.seed + unit, @modulus - 1), unit, problem, bank, auditors, counted, [], [])
   end

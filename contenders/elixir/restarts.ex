@@ -32,7 +32,7 @@ defmodule Restarts do
     end
   end
 
-  # What the collector knows of a unit. `failed`: when the message was sent that made it fail, until it has answered
+  # The collector's knowledge of a unit. `failed`: when the message was sent that made it fail, until it has answered
   # since.
   defmodule Book do
     @moduledoc false
@@ -72,7 +72,7 @@ defmodule Restarts do
     start = clock()
     filled = Map.new(books.units, fn {unit, book} -> {unit, %{book | left: books.messages}} end)
     books = %{books | pass: name, open: map_size(filled), units: filled}
-    # Those of the pass before do not count.
+    # Times of the previous pass do not count.
     books = if name == "failing", do: books, else: %{books | calm: []}
     done = filled |> Map.keys() |> Enum.reduce(books, &send_next(&2, &1, &2.units[&1])) |> collect()
     phase(name, clock() - start)

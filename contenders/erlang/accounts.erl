@@ -110,7 +110,7 @@ audit(Bank, Accounts, Counted, Seen) ->
             case Seen of none -> {0, 0, 0, 0}; _ -> Seen end
     end.
 
-%% What a unit does: its transfers, and after so many of them it waits for an audit.
+%% A unit makes its transfers. After every so many of them it waits for an audit.
 work(Unit, Problem, Bank, Auditors, Counted) ->
     Seed = 1 + (Problem#problem.seed + Unit) rem (?MODULUS - 1),
     work(0, Seed, Unit, Problem, Bank, Auditors, Counted, [], []).

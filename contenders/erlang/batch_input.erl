@@ -16,7 +16,7 @@ open(Path) ->
         {error, Reason} -> throw(io_lib:format("cannot open ~ts: ~ts", [Path, file:format_error(Reason)]))
     end.
 
-%% What the first line says.
+%% The number in the first line.
 cases(Input) -> count("the number of cases", ?CASES, Input).
 
 %% Case I: how many numbers it says that it has, and its two lines.

@@ -69,7 +69,7 @@ alone_times(Times, Work, X) ->
 %% The number that job I begins with.
 first(Seed, I) -> 1 + (Seed + I) rem (?MODULUS - 1).
 
-%% What each job does with its first number.
+%% The work of each job with its first number.
 work(Kind, Given) ->
     Duration = settings:whole_number("duration_ms", 0, 3600000, 1000, Given),
     Rounds = settings:whole_number("rounds", 1, 1000000000, 1000000, Given),

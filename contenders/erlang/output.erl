@@ -2,7 +2,7 @@
 -module(output).
 -export([write/2, phase/3, fail/3]).
 
-%% Ends the program when nobody reads any more.
+%% Ends the program when its reader has gone.
 write(Program, Characters) ->
     try
         io:put_chars(Characters)

@@ -9,7 +9,7 @@
 -define(MODULUS, 2147483647).
 -define(FACTOR, 48271).
 
-%% What the collector knows of a unit. failed: when the message was sent that made it fail, until it has
+%% The collector's knowledge of a unit. failed: when the message was sent that made it fail, until it has
 %% answered since.
 -record(unit, {pid, number, left = 0, folded = 0, sent = 0, failed = none}).
 -record(books, {
@@ -53,7 +53,7 @@ init({Units, Collector}) ->
 pass(Pass, Books = #books{units = All, messages = Messages}) ->
     Begin = now_ns(),
     Filled = maps:map(fun(_, Unit) -> Unit#unit{left = Messages} end, All),
-    % Those of the pass before do not count.
+    % Times of the previous pass do not count.
     Emptied = case Pass of failing -> Books; _ -> Books#books{calm = []} end,
     First = Emptied#books{pass = Pass, open = map_size(All), units = Filled},
     Sent = lists:foldl(fun(Unit, Each) -> send(Unit, maps:get(Unit, Each#books.units), Each) end, First, maps:keys(All)),

@@ -48,7 +48,7 @@ class Auditor(gevent.Greenlet):
 
 
 def work(unit, problem, bank, books, auditors):
-    """What a unit does: its transfers, and after so many of them it waits for an audit."""
+    """A unit makes its transfers. After every so many of them it waits for an audit."""
     number, turn, every = 0, unit, problem.every
     for source, target, amount in problem.transfers_of(unit):
         if number % TIMED:

@@ -139,7 +139,7 @@ def upstreams_of(text):
 
 
 def units_of(given):
-    """What makes the units of a request, from its id."""
+    """Makes the units of a request, from its id."""
     timeout_s = whole_number(given, "timeout_ms", "5000", 1) / 1000
     work = whole_number(given, "work", "100000", 1)
     kind = one_of(given, "kind", "", ["io", "cpu", "mixed"])
@@ -157,7 +157,7 @@ def main():
     given = arguments.read()
     host = given.get("host", "127.0.0.1")
     port = whole_number(given, "port", "0", 0, 65535)
-    whole_number(given, "cores", "1", 1)  # Of no use: there is one loop.
+    whole_number(given, "cores", "1", 1)  # Unused: there is one loop.
     tick_s = whole_number(given, "tick_ms", "50", 1) / 1000
     make_units = units_of(given)
     raise_file_limit()  # A client is four connections.

@@ -47,7 +47,7 @@ def main():
     given = arguments.read()
     host = given.get("host", "127.0.0.1")
     port = whole_number(given, "port", "0", 0, 65535)
-    whole_number(given, "cores", "1", 1)  # Of no use: there is one loop.
+    whole_number(given, "cores", "1", 1)  # Unused: there is one loop.
     raise_file_limit()
     # Not gevent's handler: that one would wait for a computation to be done.
     end_when_told()

@@ -103,7 +103,7 @@ def settings():
 
 
 def queue_of(given):
-    """What makes a queue; the library's default has no bound."""
+    """Makes a queue; the library's default has no bound."""
     text = one_of(given, "capacity", "own", ["own", "0", "1", "30", "1000", "unbounded"])
     if text == "0":
         return Channel

@@ -179,7 +179,7 @@ func (b *batch) reportPhases(out *bufio.Writer, work time.Duration) {
 	flush(out)
 }
 
-// flush ends the program when nobody reads any more.
+// flush ends the program when its reader has gone.
 func flush(out *bufio.Writer) {
 	if err := out.Flush(); err != nil {
 		fmt.Fprintf(os.Stderr, "batch: cannot write to stdout: %v\n", err)

@@ -100,7 +100,7 @@ audit problem bank counted questions = go (Seen 0 0 0 0)
       { audits = audits seen + 1, wrong = wrong seen + isWrong
       , firstCounted = if audits seen == 0 then now else firstCounted seen, lastCounted = now }
 
--- | What a unit does: its transfers, and after so many of them it waits for an audit.
+-- | A unit makes its transfers. After every so many of them it waits for an audit.
 work :: Problem -> Bank -> IORef Int -> Array Int (Chan (Maybe (MVar Int))) -> Int -> IO Worked
 work problem bank counted asked unit = do
   answer <- newEmptyMVar

@@ -22,7 +22,7 @@ data Message = Message { number :: !Int64, fails :: !Bool }
 -- | How many numbers a unit handled since it began, and their fold; or the end of a unit.
 data Event = Answer !Int !Int64 !Int64 !Int64 | Ended !Int
 
--- | What the collector knows of a unit. `failed`: when the message was sent that made it fail, until it has answered
+-- | The collector's knowledge of a unit. `failed`: when the message was sent that made it fail, until it has answered
 -- since.
 data Book = Book
   { inbox :: !(MVar Message), x :: !Int64, left :: !Int, folds :: !Int64, sent :: !Int64, failed :: !(Maybe Int64) }

@@ -8,7 +8,7 @@ import Data.List (foldl', sort)
 
 import Settings
 
--- | What a task hands over: its number, and how late it woke.
+-- | A task hands over its number and its lateness.
 data Wake = Wake { number, lateNs :: !Int64 }
 
 modulus, factor, secondNs, mostReports :: Int64

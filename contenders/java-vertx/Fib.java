@@ -46,7 +46,7 @@ final class Fib extends Service.Server {
         client.exceptionHandler(gone -> {});
         client.handler(data -> {
             lines.handle(data);
-            // Who does not read is not read from either.
+            // The server does not read from a client that does not read.
             if (client.writeQueueFull()) {
                 client.pause();
                 client.drainHandler(drained -> client.resume());

@@ -35,7 +35,7 @@ final class Settings {
         throw refuse(key, "a whole number from %d to %d".formatted(least, most));
     }
 
-    /** Where a server listens. */
+    /** The address on which a server listens. */
     InetAddress host() {
         var text = values.getOrDefault("host", "127.0.0.1");
         try {

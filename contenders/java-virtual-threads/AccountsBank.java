@@ -1,7 +1,7 @@
 import java.util.Arrays;
 import java.util.concurrent.locks.ReentrantLock;
 
-/** What all units and auditors share. */
+/** Shared by all units and auditors. */
 interface AccountsBank {
     long OPENING_BALANCE = 1000;
 

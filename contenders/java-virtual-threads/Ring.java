@@ -10,7 +10,7 @@ import java.util.function.Supplier;
 final class Ring {
     private static final long MODULUS = 2147483647;
 
-    /** What unit N computes over all values, those of earlier rings among them. */
+    /** Unit N's result over all values, including those of earlier rings. */
     record Evidence(long checksum, long order, long endNs) {}
 
     private final int nodes;

@@ -47,7 +47,7 @@ final class Settings {
         return (int) wholeNumber("port", 0, 65535, 0);
     }
 
-    /** Where a server listens. */
+    /** The address on which a server listens. */
     InetAddress host() {
         var text = given.getOrDefault("host", "127.0.0.1");
         try {

@@ -11,7 +11,7 @@ final class Sleepers {
     private static final long SECOND_NS = 1_000_000_000;
     private static final int REPORTS = 10;
 
-    /** What a task hands over: its number, and how late it woke. */
+    /** A task hands over its number and its lateness. */
     private record Wake(long number, long lateNs) {}
 
     private final LinkedBlockingQueue<Wake> numbers = new LinkedBlockingQueue<>();

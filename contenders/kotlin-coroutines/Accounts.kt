@@ -30,7 +30,7 @@ fun main(arguments: Array<String>) {
     }
 }
 
-/** What all units and auditors share. */
+/** Shared by all units and auditors. */
 private interface Bank {
     suspend fun transfer(source: Int, target: Int, amount: Long)
 
@@ -43,7 +43,7 @@ private class Account {
     var balance = OPENING_BALANCE
 }
 
-/** Who needs several locks takes them in the order of the accounts, so that no two wait for each other. */
+/** A unit takes several locks in the order of the accounts, so that no two wait for each other. */
 private class LockForEach(accounts: Int) : Bank {
     private val accounts = List(accounts) { Account() }
 
@@ -80,7 +80,7 @@ private class OneLock(accounts: Int) : Bank {
     override suspend fun balances() = mutex.withLock { balances.clone() }
 }
 
-/** What an auditor saw. `first`, `last`: how many transfers had been counted. */
+/** An auditor's observations. `first`, `last`: how many transfers had been counted. */
 private class Seen(var audits: Long = 0, var wrong: Long = 0, var first: Long = 0, var last: Long = 0)
 
 private class Worked(val made: Long, val transferNs: LongArray, val auditNs: LongArray)
@@ -157,7 +157,7 @@ private class Problem(settings: Settings) {
         return seen
     }
 
-    /** What a unit does: its transfers, and after so many of them it waits for an audit. */
+    /** A unit makes its transfers. After every so many of them it waits for an audit. */
     private suspend fun work(
         unit: Int,
         bank: Bank,

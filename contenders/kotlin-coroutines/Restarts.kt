@@ -35,7 +35,7 @@ private class Failed(override val unit: Int) : Event
 
 private class Failure : RuntimeException()
 
-/** What the collector knows of a unit. */
+/** The collector's knowledge of a unit. */
 private class Served(var inbox: Channel<Message>, var number: Long) {
     var left = 0L
     var folded = 0L

@@ -23,7 +23,7 @@ fun main(arguments: Array<String>) {
     }
 }
 
-/** What unit N computes over all values, those of earlier rings among them. */
+/** Unit N's result over all values, including those of earlier rings. */
 private class Evidence(val checksum: Long = 0, val order: Long = 0, val endNs: Long = 0)
 
 private class Ring(settings: Settings) {

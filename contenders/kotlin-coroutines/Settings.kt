@@ -23,7 +23,7 @@ class Settings(arguments: Array<String>) {
 
     fun port() = wholeNumber("port", 0L..65535, 0).toInt()
 
-    /** Where a server listens. */
+    /** The address on which a server listens. */
     fun host(): String {
         val text = values["host"] ?: return "127.0.0.1"
         val isAddress = text.all { it == '.' || it in '0'..'9' } && runCatching { InetAddress.getByName(text) }.isSuccess

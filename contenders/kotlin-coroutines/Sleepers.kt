@@ -25,7 +25,7 @@ fun main(arguments: Array<String>) {
     runBlocking(Dispatchers.Default) { Sleepers(tasks).run((seconds - 1) * SECOND_NS, seed, hold) }
 }
 
-/** What a task hands over: its number, and how late it woke. */
+/** A task hands over its number and its lateness. */
 private class Wake(val number: Long, val lateNs: Long)
 
 private class Sleepers(private val tasks: Int) {

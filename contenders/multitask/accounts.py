@@ -28,7 +28,7 @@ def audit(number, bank, books, questions, done):
 
 
 def work(unit, problem, bank, books, auditors, done):
-    """What a unit does: its transfers, and after so many of them it waits for an audit."""
+    """A unit makes its transfers. After every so many of them it waits for an audit."""
     answer, number, turn, every = Queue(), 0, unit, problem.every
     for source, target, amount in problem.transfers_of(unit):
         if number % TIMED:

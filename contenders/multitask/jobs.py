@@ -34,7 +34,7 @@ def run(manager, count, sleep_s, rounds, workers, hold, trace, seed, alone, repe
 def in_background(manager, count, sleep_s, rounds, workers, hold, trace, seed, order, beats):
     """All jobs, once. Returns the order and the number of beats, which go on from those given."""
     begin = clock()
-    places = Queue()  # Who gets one may work.
+    places = Queue()  # A job that gets one may work.
     for place in range(workers):
         yield places.put(place)
     done = Queue()
@@ -109,7 +109,7 @@ def settings():
     kind = one_of(given, "kind", "", ["sleep", "cpu", "noop"])
     duration_ms = whole_number(given, "duration_ms", "1000", 0, 3_600_000)
     rounds = whole_number(given, "rounds", "1000000", 1)
-    whole_number(given, "cores", "1", 1)  # Of no use: there is one thread.
+    whole_number(given, "cores", "1", 1)  # Unused: there is one thread.
     return {
         "count": whole_number(given, "jobs", "", 1, 1_000_000),
         "sleep_s": duration_ms / 1000 if kind == "sleep" else None,

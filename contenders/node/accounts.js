@@ -20,7 +20,7 @@ const hot = wholeNumber(given, 'hot', '0', 0, 100);
 const seed = wholeNumber(given, 'seed', '0', 0, 4_294_967_295);
 const hold = oneOf(given, 'hold', '0', ['0', '1']) === '1';
 const repeats = wholeNumber(given, 'repeats', '1', 1, 3000);
-wholeNumber(given, 'cores', '1', 1, 1024); // Of no use: there is one loop.
+wholeNumber(given, 'cores', '1', 1, 1024); // Unused: there is one loop.
 
 class Bank {
   #balances = new Array(accounts).fill(OPENING_BALANCE);

@@ -43,7 +43,7 @@ const given = read();
 const host = given.get('host') ?? '127.0.0.1';
 const port = wholeNumber(given, 'port', '0', 0, 65535);
 const intervalMs = wholeNumber(given, 'interval_ms', '1000', 1, 3_600_000);
-wholeNumber(given, 'cores', '1', 1); // Of no use: there is one loop.
+wholeNumber(given, 'cores', '1', 1); // Unused: there is one loop.
 
 const server = createServer((request, response) => {
   const [path] = request.url.split('?');

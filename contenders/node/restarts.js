@@ -35,7 +35,7 @@ const units = wholeNumber(given, 'units', '', 1, 100_000);
 const messages = wholeNumber(given, 'messages', '', 2, 1_000_000);
 const every = wholeNumber(given, 'every', '', 2, 1_000_000);
 const seed = wholeNumber(given, 'seed', '0', 0, 4_294_967_295);
-wholeNumber(given, 'cores', '1', 1, 1024); // Of no use: there is one loop.
+wholeNumber(given, 'cores', '1', 1, 1024); // Unused: there is one loop.
 
 let begin = clock();
 const events = new Queue();

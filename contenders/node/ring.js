@@ -7,7 +7,7 @@ import { lineFromStdin } from './stdin.js';
 
 const MODULUS = 2147483647;
 
-// What unit N computes over all values, those of earlier rings among them.
+// Unit N's result over all values, including those of earlier rings.
 class Evidence {
   order = 0;
   #sum = 0;

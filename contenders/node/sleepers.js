@@ -24,7 +24,7 @@ const tasks = wholeNumber(given, 'tasks', '', 1, 1_000_000);
 const seconds = wholeNumber(given, 'seconds', '', 2, 3600);
 const seed = wholeNumber(given, 'seed', '0', 0, 4_294_967_295);
 const hold = oneOf(given, 'hold', '0', ['0', '1']) === '1';
-wholeNumber(given, 'cores', '1', 1, 1024); // Of no use: there is one loop.
+wholeNumber(given, 'cores', '1', 1, 1024); // Unused: there is one loop.
 
 const begin = clock();
 const lastSecond = begin + (seconds - 1) * SECOND_NS;

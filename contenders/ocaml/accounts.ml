@@ -14,7 +14,7 @@ let transfer balances source target amount =
   balances.(source) <- balances.(source) - amount;
   balances.(target) <- balances.(target) + amount
 
-(* What an auditor saw. [first], [last]: how many transfers had been counted at its audits. *)
+(* An auditor's observations. [first], [last]: how many transfers had been counted at its audits. *)
 type auditor = {
   questions : unit Lwt.u option Lwt_stream.t;
   ask : unit Lwt.u option option -> unit;
@@ -46,7 +46,7 @@ let rec audit balances books auditor =
       Lwt.wakeup_later answer ();
       audit balances books auditor
 
-(* What a unit does: its transfers, and after so many of them it waits for an audit. *)
+(* A unit makes its transfers. After every so many of them it waits for an audit. *)
 let work problem balances books auditors unit =
   let x = ref (first problem.seed unit) in
   let draw () =

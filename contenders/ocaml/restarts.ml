@@ -41,7 +41,7 @@ let percentiles name times =
   let at percent = sorted.(((Array.length sorted * percent) + 99) / 100 - 1) in
   Printf.sprintf "%s_p50_ns=%d %s_p99_ns=%d %s_max_ns=%d" name (at 50) name (at 99) name (at 100)
 
-(* What the collector knows of a unit. [failed]: when the message was sent that made it fail, until it has answered. *)
+(* The collector's knowledge of a unit. [failed]: when the message was sent that made it fail, until it has answered. *)
 type served = {
   mutable send : message -> unit;
   mutable number : int;

@@ -38,7 +38,7 @@ let relay trace i inbox outbox =
   in
   loop ()
 
-(* What unit N computes over all values, those of earlier rings among them. *)
+(* Unit N's result over all values, including those of earlier rings. *)
 let checksum = ref 0
 let order = ref 0
 

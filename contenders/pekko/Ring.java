@@ -7,7 +7,7 @@ import org.apache.pekko.actor.typed.javadsl.Behaviors;
 
 /** The ring: an actor for each unit, which knows the next one. */
 final class Ring {
-    /** What unit N computes over all values, those of earlier rings among them. */
+    /** Unit N's result over all values, including those of earlier rings. */
     private record Evidence(long checksum, long order, long endNs) {}
 
     /** Creates a ring; `built` gets its feeder, `done` the evidence of its last unit. */

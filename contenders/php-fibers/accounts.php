@@ -36,7 +36,7 @@ final class Bank
     }
 }
 
-// What units write down while the work is done once.
+// The records of units in one repeat.
 final class Books
 {
     public int $counted = 0;
@@ -90,7 +90,7 @@ final class Problem
     ) {
     }
 
-    // What a unit does: its transfers, and after so many of them it waits for an audit.
+    // A unit makes its transfers. After every so many of them it waits for an audit.
     public function work(int $unit, Bank $bank, Books $books, array $auditors): void
     {
         $x = 1 + ($this->seed + $unit) % (MODULUS - 1);
@@ -145,7 +145,7 @@ $problem = new Problem(
 );
 $hold = oneOf('hold', '0', '0', '1') === '1';
 $repeats = wholeNumber('repeats', '1', 1, 3000);
-wholeNumber('cores', '1', 1, 1024); // Of no use: there is one thread.
+wholeNumber('cores', '1', 1, 1024); // Unused: there is one thread.
 
 $folded = $finished = $audits = $wrong = 0;
 for ($time = 1; $time <= $repeats; $time++) {

@@ -158,7 +158,7 @@ $units = wholeNumber('units', null, 1, 100_000);
 $messages = wholeNumber('messages', null, 2, 1_000_000);
 $every = wholeNumber('every', null, 2, 1_000_000);
 $seed = wholeNumber('seed', '0', 0, 4_294_967_295);
-wholeNumber('cores', '1', 1, 1024); // Of no use: there is one thread.
+wholeNumber('cores', '1', 1, 1024); // Unused: there is one thread.
 
 $begin = clock();
 $events = new Channel();

@@ -7,7 +7,7 @@ require __DIR__ . '/settings.php';
 require __DIR__ . '/loop.php';
 require __DIR__ . '/channel.php';
 
-// What unit N computes over all values, those of earlier rings among them.
+// Unit N's result over all values, including those of earlier rings.
 final class Evidence
 {
     public int $checksum = 0;
@@ -59,7 +59,7 @@ $isToken = oneOf('mode', 'pipelined', 'pipelined', 'token') === 'token';
 $trace = oneOf('trace', '0', '0', '1') === '1';
 $hold = oneOf('hold', '0', '0', '1') === '1';
 $repeats = wholeNumber('repeats', '1', 1, 3000);
-wholeNumber('cores', '1', 1, 1024); // Of no use: there is one thread.
+wholeNumber('cores', '1', 1, 1024); // Unused: there is one thread.
 
 if ($trace) {
     ob_start(null, 64 * 1024);

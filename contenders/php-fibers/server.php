@@ -10,7 +10,7 @@ function serve(callable $converse): void
     global $given;
     $host = $given['host'] ?? '127.0.0.1';
     $port = wholeNumber('port', '0', 0, 65535);
-    wholeNumber('cores', '1', 1, 1024); // Of no use: there is one thread.
+    wholeNumber('cores', '1', 1, 1024); // Unused: there is one thread.
     pcntl_async_signals(true);
     pcntl_signal(SIGTERM, fn () => exit(0));
     $context = stream_context_create(['socket' => ['backlog' => 4096, 'tcp_nodelay' => true]]);

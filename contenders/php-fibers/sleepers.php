@@ -38,7 +38,7 @@ $tasks = wholeNumber('tasks', null, 1, 1_000_000);
 $seconds = wholeNumber('seconds', null, 2, 3600);
 $seed = wholeNumber('seed', '0', 0, 4_294_967_295);
 $hold = oneOf('hold', '0', '0', '1') === '1';
-wholeNumber('cores', '1', 1, 1024); // Of no use: there is one thread.
+wholeNumber('cores', '1', 1, 1024); // Unused: there is one thread.
 
 $begin = clock();
 $lastSecond = $begin + ($seconds - 1) * SECOND_NS;

@@ -23,7 +23,7 @@ clock = time.monotonic_ns
 
 
 class InputError(Exception):
-    """What is wrong with the input, and where."""
+    """An error in the input, and its position."""
 
 
 class Batch:

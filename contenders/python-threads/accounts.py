@@ -19,7 +19,7 @@ class Account:
 
 
 class LockForEach:
-    """Who needs several locks takes them in the order of the accounts, so that no two wait for each other."""
+    """A unit takes several locks in the order of the accounts, so that no two wait for each other."""
 
     def __init__(self, accounts):
         self.accounts = [Account() for _ in range(accounts)]
@@ -76,7 +76,7 @@ class Auditor(threading.Thread):
 
 
 def work(unit, problem, bank, books, lock, auditors):
-    """What a unit does: its transfers, and after so many of them it waits for an audit."""
+    """A unit makes its transfers. After every so many of them it waits for an audit."""
     transfer_ns, audit_ns = [], []
     answer, turn, every = SimpleQueue(), unit, problem.every
     number = 0

@@ -1,4 +1,4 @@
-"""What the programs of `sleepers` share: arguments, numbers and instants, the collector's books. The same in
+"""Shared by the programs of `sleepers`: arguments, numbers and instants, the collector's books. The same in
 each folder of a Python contender."""
 
 import sys

@@ -33,7 +33,7 @@ async def audit(number, bank, books, questions):
 
 
 async def work(unit, problem, bank, books, auditors):
-    """What a unit does: its transfers, and after so many of them it waits for an audit."""
+    """A unit makes its transfers. After every so many of them it waits for an audit."""
     answer, answers = trio.open_memory_channel(1)
     number, turn, every = 0, unit, problem.every
     for source, target, amount in problem.transfers_of(unit):

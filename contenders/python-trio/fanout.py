@@ -110,7 +110,7 @@ def upstreams_of(text):
 
 
 def units_of(given):
-    """What makes the units of a request, from the function that calls an upstream."""
+    """Makes the units of a request, from the function that calls an upstream."""
     work = whole_number(given, "work", "100000", 1)
     kind = one_of(given, "kind", "", ["io", "cpu", "mixed"])
     if kind == "cpu":
@@ -124,7 +124,7 @@ def main():
     given = arguments.read()
     host = given.get("host", "127.0.0.1")
     port = whole_number(given, "port", "0", 0, 65535)
-    whole_number(given, "cores", "1", 1)  # Of no use: there is one loop.
+    whole_number(given, "cores", "1", 1)  # Unused: there is one loop.
     tick_s = whole_number(given, "tick_ms", "50", 1) / 1000
     timeout_s = whole_number(given, "timeout_ms", "5000", 1) / 1000
     make_units = units_of(given)

@@ -45,7 +45,7 @@ def main():
     given = arguments.read()
     host = given.get("host", "127.0.0.1")
     port = whole_number(given, "port", "0", 0, 65535)
-    whole_number(given, "cores", "1", 1)  # Of no use: there is one loop.
+    whole_number(given, "cores", "1", 1)  # Unused: there is one loop.
     raise_file_limit()
     trio.run(serve, converse, port, host)
 

@@ -1,4 +1,4 @@
-"""What the programs of `restarts` share: arguments, the collector's books, what a unit does. The same in each
+"""Shared by the programs of `restarts`: arguments, the collector's books, what a unit does. The same in each
 folder of a Python contender."""
 
 import time
@@ -14,11 +14,11 @@ clock = time.monotonic_ns
 
 
 class Failure(Exception):
-    """What a message makes its unit fail with."""
+    """The error with which a message makes its unit fail."""
 
 
 class State:
-    """What a unit has, and loses when it fails: how many numbers it handled since it began, and their fold."""
+    """The state that a unit loses when it fails: how many numbers it handled since it began, and their fold."""
 
     def __init__(self, unit):
         self.unit = unit

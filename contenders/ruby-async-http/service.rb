@@ -17,7 +17,7 @@ module Service
   def self.run(settings, &answer)
     host = settings.address("host", "127.0.0.1")
     port = settings.whole_number("port", 0..65_535, 0)
-    settings.whole_number("cores", 1..1024, 1) # Of no use: all fibers share a thread.
+    settings.whole_number("cores", 1..1024, 1) # Unused: all fibers share a thread.
     Process.setrlimit(:NOFILE, Process.getrlimit(:NOFILE).last)
     # Of clients that go away, and of what they send, nothing is printed.
     Console.logger.off!

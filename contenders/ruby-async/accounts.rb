@@ -90,7 +90,7 @@ class Coordinator
   end
 end
 
-# What units write down while the work is done once.
+# The records of units in one repeat.
 Books = Struct.new(:counted, :finished, :transfer_ns, :audit_ns)
 
 # Adds up all accounts for each unit that asks.
@@ -130,7 +130,7 @@ class Accounts
     @repeats = settings.whole_number("repeats", 1..3000, 1)
     @hold = settings.flag?("hold")
     @bank = settings.one_of("sharing", "one-thread", "coordinator") == "one-thread" ? Bank : Coordinator
-    settings.whole_number("cores", 1..1024, 1) # Of no use: one thread runs all fibers.
+    settings.whole_number("cores", 1..1024, 1) # Unused: one thread runs all fibers.
     @folded = @finished = @audits = @wrong = 0
   end
 
@@ -178,7 +178,7 @@ class Accounts
     auditing.each(&:wait)
   end
 
-  # What a unit does: its transfers, and after so many of them it waits for an audit.
+  # A unit makes its transfers. After every so many of them it waits for an audit.
   def work(task, unit, bank, books, auditors)
     answer = Async::Queue.new
     number = 0

@@ -18,7 +18,7 @@ class Sleepers
     @seconds = settings.whole_number("seconds", 2..3600)
     @seed = settings.whole_number("seed", 0..4_294_967_295, 0)
     @numbers = Async::Queue.new
-    settings.whole_number("cores", 1..1024, 1) # Of no use: one thread runs all fibers.
+    settings.whole_number("cores", 1..1024, 1) # Unused: one thread runs all fibers.
   end
 
   # A fiber runs at once, up to its first wait.

@@ -24,7 +24,7 @@ class OneLock
   def balances = @mutex.synchronize { @balances.dup }
 end
 
-# A mutex for each account. Who needs several takes them in the order of the accounts, so that no two wait for each other.
+# A mutex for each account. A unit takes several in the order of the accounts, so that no two units wait for each other.
 class LockForEach
   def initialize(accounts)
     @balances = Array.new(accounts, OPENING_BALANCE)
@@ -49,7 +49,7 @@ class LockForEach
   end
 end
 
-# What units and auditors write down while the work is done once.
+# The records of units and auditors in one repeat.
 Books = Struct.new(:counted, :mutex)
 
 # A thread that adds up all accounts for each unit that asks.
@@ -112,7 +112,7 @@ class Threads
     @bank = @kind.new(problem.accounts)
   end
 
-  # What the units and the auditors have done.
+  # The results of the units and the auditors.
   def work
     books = Books.new(0, Mutex.new)
     auditors = Array.new(@problem.auditors) { Auditor.new(@bank, @problem.accounts, books) }
@@ -139,7 +139,7 @@ class Accounts
     ).freeze
     @repeats = settings.whole_number("repeats", 1..3000, 1)
     @hold = settings.flag?("hold")
-    settings.whole_number("cores", 1..1024, 1) # Of no use to threads: one at a time runs Ruby.
+    settings.whole_number("cores", 1..1024, 1) # Unused: only one thread at a time runs Ruby.
     @crew = crew(settings.one_of("sharing", "one-lock", "lock-for-each", "owner"))
     @folded = @finished = @audits = @wrong = 0
   end

@@ -86,7 +86,7 @@ end
 settings = Settings.new
 host = settings.address("host", "127.0.0.1")
 port = settings.whole_number("port", 0..65_535, 0)
-settings.whole_number("cores", 1..1024, 1) # Of no use: one thread runs Ruby at a time.
+settings.whole_number("cores", 1..1024, 1) # Unused: one thread runs Ruby at a time.
 Process.setrlimit(:NOFILE, Process.getrlimit(:NOFILE).last)
 Thread.report_on_exception = false
 Service.run(host, port)

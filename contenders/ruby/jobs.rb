@@ -7,7 +7,7 @@ require_relative "settings"
 
 Warning[:experimental] = false
 
-# What a job does.
+# The work of a job.
 module Work
   MODULUS = 2_147_483_647
   FACTOR = 48_271

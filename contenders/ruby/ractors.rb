@@ -5,7 +5,7 @@ require_relative "transfers"
 # Units and auditors as ractors, and one that alone has the accounts and the number of transfers counted. Ractors share
 # nothing that changes: they send each other frozen messages, and each receives by its own queue.
 class Ractors
-  # What an auditor has done.
+  # The results of an auditor.
   Seen = Struct.new(:audits, :wrong, :first, :last)
 
   # The owner's client in a ractor: its bank, and its desk.
@@ -37,7 +37,7 @@ class Ractors
     Ractor.receive # The accounts are there.
   end
 
-  # What the units and the auditors have done.
+  # The results of the units and the auditors.
   def work
     auditors = Array.new(@problem.auditors) do
       Ractor.new(Ractor.current, @owner, @problem) { |main, owner, problem| main.send(Ractors.audit(owner, problem)) }

@@ -6,7 +6,7 @@
 require_relative "settings"
 require_relative "books"
 
-# What a message makes its unit fail with.
+# The error with which a message makes its unit fail.
 class Failure < StandardError; end
 
 # A thread with a queue. It answers with how many numbers it handled since it began, and their fold.
@@ -49,7 +49,7 @@ class Restarts
       settings.whole_number("seed", 0..4_294_967_295, 0)
     )
     @events = Queue.new
-    settings.whole_number("cores", 1..1024, 1) # Of no use: one thread at a time runs Ruby.
+    settings.whole_number("cores", 1..1024, 1) # Unused: one thread at a time runs Ruby.
   end
 
   def run

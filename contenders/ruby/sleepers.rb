@@ -17,7 +17,7 @@ class Sleepers
     @seed = settings.whole_number("seed", 0..4_294_967_295, 0)
     @started = Queue.new
     @numbers = Queue.new
-    settings.whole_number("cores", 1..1024, 1) # Of no use: one thread at a time runs Ruby.
+    settings.whole_number("cores", 1..1024, 1) # Unused: one thread at a time runs Ruby.
   end
 
   def start

@@ -10,7 +10,7 @@ TIMED = 16
 
 Problem = Struct.new(:accounts, :units, :transfers, :auditors, :every, :hot, :seed)
 
-# What a unit does: its transfers, and after so many of them it waits for an audit.
+# A unit makes its transfers. After every so many of them it waits for an audit.
 class Unit
   attr_reader :made, :transfer_ns, :audit_ns
 

@@ -1,4 +1,4 @@
-"""What the programs of `accounts` share: arguments, the numbers that units draw, the books of auditors and
+"""Shared by the programs of `accounts`: arguments, the numbers that units draw, the books of auditors and
 units, the result. The same in each folder of a Python contender."""
 
 import sys
@@ -58,7 +58,7 @@ class Problem:
 
 
 class Books:
-    """What units and auditors write down while the work is done once."""
+    """The records of units and auditors in one repeat."""
 
     def __init__(self, problem):
         self.problem = problem

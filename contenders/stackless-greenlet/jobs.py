@@ -128,7 +128,7 @@ def settings():
     kind = one_of(given, "kind", "", ["sleep", "cpu", "noop"])
     duration_ms = whole_number(given, "duration_ms", "1000", 0, 3_600_000)
     rounds = whole_number(given, "rounds", "1000000", 1)
-    whole_number(given, "cores", "1", 1)  # Of no use: there is one thread.
+    whole_number(given, "cores", "1", 1)  # Unused: there is one thread.
     return {
         "count": whole_number(given, "jobs", "", 1, 1_000_000),
         "sleep_s": duration_ms / 1000 if kind == "sleep" else None,

@@ -15,7 +15,7 @@ from greenlet import getcurrent, greenlet
 
 PREFER_RECEIVER, PREFER_NEITHER, PREFER_SENDER = -1, 0, 1
 
-# Who runs next, and what its switch returns: pairs of a greenlet and a value.
+# The next to run, and the result of its switch: pairs of a greenlet and a value.
 _runnables = deque()
 
 

@@ -113,7 +113,7 @@ def settings():
     given = arguments.read()
     host = given.get("host", "127.0.0.1")
     port = whole_number(given, "port", "0", 0, 65535)
-    whole_number(given, "cores", "1", 1)  # Of no use: the loop has one thread.
+    whole_number(given, "cores", "1", 1)  # Unused: the loop has one thread.
     tick_s = whole_number(given, "tick_ms", "50", 1) / 1000
     timeout_s = whole_number(given, "timeout_ms", "5000", 1) / 1000
     work = whole_number(given, "work", "100000", 1)

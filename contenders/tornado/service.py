@@ -1,4 +1,4 @@
-"""What a server needs beside its sockets: many descriptors, and an end. The same in each folder of a
+"""A server needs these besides sockets: many descriptors, and an end. The same in each folder of a
 Python contender."""
 
 import os

@@ -19,7 +19,7 @@ const Bank = struct {
     accounts: []Account,
     is_one_lock: bool,
 
-    /// Whoever needs several mutexes takes them in the order of the accounts, so that no two wait for each other.
+    /// A unit takes several mutexes in the order of the accounts, so that no two wait for each other.
     fn transfer(bank: Bank, io: Io, source: u64, target: u64, amount: i64) void {
         const first = &bank.accounts[if (bank.is_one_lock) 0 else @min(source, target)];
         const second = &bank.accounts[@max(source, target)];
@@ -64,7 +64,7 @@ const Auditor = struct {
     }
 };
 
-/// What a unit did.
+/// The results of a unit.
 const Unit = struct {
     made: u64 = 0,
     transfer_ns: []u64,
@@ -180,7 +180,7 @@ pub fn main(init: std.process.Init) !void {
     };
     const hold = given.flag("hold");
     const repeats = given.number("repeats", 1, 1, 3000);
-    _ = given.number("cores", 1, 1, 1024); // Of no use: the kernel spreads the threads.
+    _ = given.number("cores", 1, 1, 1024); // Unused: the kernel spreads the threads.
 
     const per_unit = (settings.transfers + timed - 1) / timed;
     const asked = settings.transfers / settings.every;

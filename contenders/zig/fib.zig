@@ -67,7 +67,7 @@ pub fn main(init: std.process.Init) !void {
     const given: shared.Given = try .read(init);
     const host = given.text("host") orelse "127.0.0.1";
     const port: u16 = @intCast(given.number("port", 0, 0, 65535));
-    _ = given.number("cores", 1, 1, 1024); // Of no use: the kernel schedules the threads.
+    _ = given.number("cores", 1, 1, 1024); // Unused: the kernel schedules the threads.
     std.posix.sigaction(.TERM, &.{ .handler = .{ .handler = endNow }, .mask = std.posix.sigemptyset(), .flags = 0 }, null);
 
     const address = net.IpAddress.parseIp4(host, port) catch given.fail("host must be an IPv4 address, not {s}", .{host});

@@ -125,7 +125,7 @@ pub fn main(init: std.process.Init) !void {
     };
     const hold = given.flag("hold");
     const repeats = given.number("repeats", 1, 1, 3000);
-    _ = given.number("cores", 1, 1, 1024); // Of no use: W says how many threads there are.
+    _ = given.number("cores", 1, 1, 1024); // Unused: W says how many threads there are.
 
     // Each begins with the answer of the one before.
     var last = first(settings.seed, 0);

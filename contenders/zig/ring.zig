@@ -20,7 +20,7 @@ const Trace = struct {
     }
 };
 
-/// What unit N computes over all values, those of earlier rings among them.
+/// Unit N's result over all values, including those of earlier rings.
 const Evidence = struct { checksum: u64 = 0, order: u64 = 0, end: i96 = 0 };
 
 const Ring = struct {
@@ -118,7 +118,7 @@ pub fn main(init: std.process.Init) !void {
         .trace = if (given.flag("trace")) &trace else null,
     };
     const hold = given.flag("hold");
-    _ = given.number("cores", 1, 1, 1024); // Of no use: the kernel schedules the threads.
+    _ = given.number("cores", 1, 1, 1024); // Unused: the kernel schedules the threads.
     var evidence: Evidence = .{};
     for (0..given.number("repeats", 1, 1, 3000)) |repeat| {
         var arena: std.heap.ArenaAllocator = .init(std.heap.page_allocator);

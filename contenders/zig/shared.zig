@@ -1,4 +1,4 @@
-//! What the programs share: reads the arguments, `key=value` each, and writes protocol lines. A value that cannot be
+//! Shared by the programs: reads the arguments, `key=value` each, and writes protocol lines. A value that cannot be
 //! used ends the program with status 2 and one line; unknown keys are ignored.
 
 const std = @import("std");

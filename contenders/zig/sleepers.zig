@@ -6,7 +6,7 @@ const Io = std.Io;
 
 const reports_most = 10;
 
-/// What a task hands over: its number, and how late it woke.
+/// A task hands over its number and its lateness.
 const Wake = struct { number: u64, late: i96 };
 const Wakes = Io.Queue(Wake);
 
@@ -29,7 +29,7 @@ pub fn main(init: std.process.Init) !void {
     const seconds = given.number("seconds", null, 2, 3600);
     const seed = given.number("seed", 0, 0, std.math.maxInt(u32));
     const hold = given.flag("hold");
-    _ = given.number("cores", 1, 1, 1024); // Of no use: the kernel schedules the threads.
+    _ = given.number("cores", 1, 1, 1024); // Unused: the kernel schedules the threads.
 
     const begin = shared.clock(io);
     const last_second = begin + (seconds - 1) * std.time.ns_per_s;

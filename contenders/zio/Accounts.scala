@@ -29,7 +29,7 @@ object Accounts extends Program:
     val hot: Long = settings.wholeNumber("hot", 0, 100, 0)
     val seed: Long = settings.wholeNumber("seed", 0, 4_294_967_295L, 0)
 
-  /** What all units and auditors share. */
+  /** Shared by all units and auditors. */
   private final class Bank(accounts: Chunk[TRef[Long]]):
     def transfer(source: Int, target: Int, amount: Long): UIO[Unit] =
       (accounts(source).update(_ - amount) *> accounts(target).update(_ + amount)).commit

@@ -73,7 +73,7 @@ object Restarts extends Program:
       _ <- reportPhase(name, endNs - beginNs)
     yield ()
 
-  /** What the collector knows of a unit. */
+  /** The collector's knowledge of a unit. */
   private final class Served(var number: Long):
     var left = 0L
     var folded = 0L

@@ -2,7 +2,7 @@ import zio.*
 
 /** The ring: a fiber for each unit, a queue between neighbours. */
 object Ring extends Program:
-  /** What unit N computes over all values, those of earlier rings among them. */
+  /** Unit N's result over all values, including those of earlier rings. */
   private case class Evidence(checksum: Long = 0, order: Long = 0, endNs: Long = 0)
 
   private val ownCapacity = 100

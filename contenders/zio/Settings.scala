@@ -29,7 +29,7 @@ final class Settings(arguments: Iterable[String]):
 
   def port: Int = wholeNumber("port", 0, 65535, 0).toInt
 
-  /** Where a server listens. */
+  /** The address on which a server listens. */
   def host: InetAddress =
     val text = values.getOrElse("host", "127.0.0.1")
     Option

@@ -6,7 +6,7 @@ object Sleepers extends Program:
   private val factor = 48271L
   private val secondNs = 1_000_000_000L
 
-  /** What a task hands over: its number, and how late it woke. */
+  /** A task hands over its number and its lateness. */
   private case class Wake(number: Long, lateNs: Long)
 
   def program(settings: Settings): Task[Any] =

@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// What an input may hold.
+// The limits of an input.
 const (
 	mostCases   = 1_000_000_000
 	mostNumbers = 1_000_000

@@ -71,7 +71,7 @@ func onlyGetRoot(body http.HandlerFunc) http.Handler {
 type gateway struct {
 	upstreams []string
 	tick      time.Duration
-	// piece makes of a status what is written of it.
+	// piece is the text for a status.
 	piece  func(status int) string
 	client http.Client
 }

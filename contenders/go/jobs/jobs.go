@@ -48,7 +48,7 @@ func main() {
 	report(out, "::result answers=%d order=%d beats=%d alone=%d\n", e.answers, e.order, e.beats, last)
 }
 
-// jobs is what is done each time.
+// jobs does the work of each repeat.
 type jobs struct {
 	count, seed int
 	do          func(x int) int

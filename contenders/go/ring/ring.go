@@ -22,7 +22,7 @@ type evidence struct {
 	checksum, order int
 }
 
-// work is what is done in each ring.
+// work does the work of each ring.
 type work struct {
 	nodes, messages int
 	capacity        int

@@ -1,4 +1,4 @@
-//! What the programs share: their arguments, their protocol lines, and the frame of the servers.
+//! Shared by the programs: their arguments, their protocol lines, and the frame of the servers.
 #![deny(unsafe_code)]
 
 #[cfg(feature = "server")]

@@ -63,7 +63,7 @@ fn raise_the_limit_of_open_files() {
         current: limit.maximum,
         maximum: limit.maximum,
     };
-    // Where it fails the limit stays as it is.
+    // If it fails, the limit stays as it is.
     let _ = setrlimit(Resource::Nofile, raised);
 }
 

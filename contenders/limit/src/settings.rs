@@ -64,7 +64,7 @@ impl Given {
             .ok_or_else(|| self.refusal(key, &choices.join(" or ")))
     }
 
-    /// Where a server listens: `host` and `port`.
+    /// The address on which a server listens: `host` and `port`.
     pub fn address(&self) -> Result<SocketAddrV4, String> {
         let host = match self.0.get("host") {
             Some(text) => text

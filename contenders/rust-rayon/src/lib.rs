@@ -1,4 +1,4 @@
-//! What the programs share.
+//! Shared by the programs.
 
 pub mod settings;
 

@@ -49,7 +49,7 @@ impl Given {
         self.whole_number_or("port", 0, 65535, 0) as u16
     }
 
-    /// Where a server listens.
+    /// The address on which a server listens.
     pub fn host(&self) -> Ipv4Addr {
         match self.0.get("host") {
             Some(text) => text

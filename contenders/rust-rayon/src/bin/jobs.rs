@@ -60,7 +60,7 @@ fn main() {
     };
     let hold = given.flag("hold");
     let repeats = given.repeats();
-    given.cores(); // Of no use: W says how many threads there are.
+    given.cores(); // Unused: W says how many threads there are.
 
     // Each begins with the answer of the one before.
     let mut last = first(settings.seed, 0);

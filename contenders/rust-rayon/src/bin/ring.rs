@@ -25,7 +25,7 @@ struct Ring {
     trace: Trace,
 }
 
-/// What unit N computes over all values, those of earlier rings among them.
+/// Unit N's result over all values, including those of earlier rings.
 #[derive(Clone, Copy, Default)]
 struct Evidence {
     checksum: u64,
@@ -47,7 +47,7 @@ fn main() {
             .then(|| Arc::new(Mutex::new(BufWriter::new(std::io::stdout())))),
     };
     let hold = given.flag("hold");
-    given.cores(); // Of no use: the kernel schedules the threads.
+    given.cores(); // Unused: the kernel schedules the threads.
     let mut evidence = Evidence::default();
     for repeat in 0..given.repeats() {
         evidence = ring.once(evidence, hold && repeat == 0);

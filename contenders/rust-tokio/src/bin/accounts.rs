@@ -17,7 +17,7 @@ const OPENING_BALANCE: i64 = 1000;
 /// A unit reads the clock before and after one of so many transfers.
 const TIMED: u64 = 16;
 
-/// What all units and auditors share.
+/// Shared by all units and auditors.
 trait Bank: Clone + Send + Sync + 'static {
     fn new(accounts: usize) -> Self;
     fn transfer(
@@ -30,7 +30,7 @@ trait Bank: Clone + Send + Sync + 'static {
     fn balances(&self) -> impl Future<Output = Vec<i64>> + Send;
 }
 
-/// Whoever needs several locks takes them in the order of the accounts, so that no two wait for each other.
+/// A unit takes several locks in the order of the accounts, so that no two wait for each other.
 #[derive(Clone)]
 struct LockForEach(Arc<[Mutex<i64>]>);
 
@@ -224,7 +224,7 @@ async fn joined_all<T>(tasks: Vec<JoinHandle<T>>) -> Vec<T> {
     results
 }
 
-/// What an auditor saw. `first`, `last`: how many transfers had been counted.
+/// An auditor's observations. `first`, `last`: how many transfers had been counted.
 #[derive(Default)]
 struct Auditor {
     audits: u64,

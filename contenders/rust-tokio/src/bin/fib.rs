@@ -68,7 +68,7 @@ async fn converse(mut client: TcpStream, blocking: bool) -> io::Result<()> {
     }
 }
 
-/// What a request asks for; None where it is no number from 1 to 90.
+/// The number in a request; None if it is not from 1 to 90.
 fn number(line: &[u8]) -> Option<u64> {
     let digits = line.iter().all(u8::is_ascii_digit);
     let text = std::str::from_utf8(line).ok().filter(|_| digits)?;

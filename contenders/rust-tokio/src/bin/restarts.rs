@@ -137,7 +137,7 @@ fn phase(name: &str, begin: Instant) {
     ));
 }
 
-/// What the collector knows of a unit. `failed`: when the message was sent that made it fail, until it has answered
+/// The collector's knowledge of a unit. `failed`: when the message was sent that made it fail, until it has answered
 /// since.
 struct Book {
     number: u64,

@@ -25,7 +25,7 @@ struct Ring {
     trace: Trace,
 }
 
-/// What unit N computes over all values, those of earlier rings among them.
+/// Unit N's result over all values, including those of earlier rings.
 #[derive(Clone, Copy, Default)]
 struct Evidence {
     checksum: u64,

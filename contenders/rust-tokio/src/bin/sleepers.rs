@@ -11,7 +11,7 @@ const FACTOR: u64 = 48_271;
 const SECOND_NS: u64 = 1_000_000_000;
 const REPORTS: usize = 10;
 
-/// What a task hands over: its number, and how late it woke.
+/// A task hands over its number and its lateness.
 struct Wake {
     number: u64,
     late: Duration,

@@ -9,7 +9,7 @@ const OPENING_BALANCE: i64 = 1000;
 /// So many looks at the other threads before the kernel may let them run.
 const LOOKS: u32 = 1000;
 
-/// What an auditor saw. `first`, `last`: how many transfers had been counted.
+/// An auditor's observations. `first`, `last`: how many transfers had been counted.
 #[derive(Clone, Default)]
 pub struct Auditor {
     pub audits: u64,

@@ -39,7 +39,7 @@ struct Unit {
     turn: usize,
 }
 
-/// What a thread's units have done.
+/// The results of a thread's units.
 #[derive(Default)]
 struct Times {
     made: u64,

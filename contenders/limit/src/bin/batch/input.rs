@@ -36,7 +36,7 @@ impl Block {
 
 pub struct Input<S = File> {
     source: S,
-    /// What was read and does not end a case.
+    /// Text that was read and does not end a case.
     rest: Vec<u8>,
     /// Cases that the input says it has.
     promised: u64,

@@ -50,7 +50,7 @@ impl From<io::Error> for Fault {
     }
 }
 
-/// What is told of the work when it is done.
+/// The report of the work when it is done.
 pub struct Told {
     pub cases: u64,
     pub phases: Vec<(&'static str, Duration)>,

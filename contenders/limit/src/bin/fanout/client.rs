@@ -10,13 +10,13 @@ use limit::slab::Key;
 use crate::request::{Request, LONGEST_HEAD};
 use crate::CALLS;
 
-/// What is read and dropped after the last answer.
+/// Bytes that are read and dropped after the last answer.
 const DROPPED_BYTES: usize = 1 << 20;
 
 pub struct Client {
     socket: TcpStream,
     pub input: Vec<u8>,
-    /// What the client has not taken yet.
+    /// Bytes that the client has not taken yet.
     unsent: Vec<u8>,
     interest: Interest,
     /// No more requests come.

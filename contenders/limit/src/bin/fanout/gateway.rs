@@ -33,7 +33,7 @@ pub enum Kind {
     Cpu(Sum),
 }
 
-/// What threads send to each other.
+/// Messages between threads.
 pub enum Message {
     Connection(TcpStream),
     Sum(Unit),
@@ -49,7 +49,7 @@ pub struct Unit {
     status: Option<u16>,
 }
 
-/// What a client is told: a status, a sum, or both.
+/// The content of a message to a client: a status, a sum, or both.
 pub struct Piece {
     status: Option<u16>,
     sum: Option<u64>,
@@ -86,7 +86,7 @@ pub struct Gateway {
     idle: [Vec<Key>; CALLS],
     /// At most one for each answer, at its tick or earlier.
     wakings: BinaryHeap<Reverse<(Instant, Owner)>>,
-    /// What is to be told to clients.
+    /// Messages for clients.
     found: VecDeque<(Owner, Piece)>,
     units: VecDeque<Unit>,
     serial: u64,

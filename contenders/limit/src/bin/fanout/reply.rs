@@ -138,7 +138,7 @@ impl Reply {
 enum Chunks {
     /// A size's digits so far.
     Size(u64, usize),
-    /// What may follow a size, up to the end of its line.
+    /// The text that may follow a size, up to the end of its line.
     Extension(u64),
     Data(u64),
     DataEnd,

@@ -10,13 +10,13 @@ use crate::recursion::fib;
 
 /// The bytes that a line may have, its newline included.
 const LONGEST: usize = 100;
-/// What is read and dropped after a line that was too long.
+/// Bytes that are read and dropped after a line that was too long.
 const DROPPED_BYTES: usize = 1 << 20;
 
 pub struct Connection {
     socket: TcpStream,
     requests: Requests,
-    /// What the client has not taken yet: nothing is read meanwhile.
+    /// Bytes that the client has not taken yet: nothing is read meanwhile.
     unsent: Vec<u8>,
     dropped: usize,
 }

@@ -1,4 +1,4 @@
-//! What a job does.
+//! The work of a job.
 
 use std::thread;
 use std::time::Duration;

@@ -21,7 +21,7 @@ struct Settings {
     seed: u64,
 }
 
-/// What a unit has, and loses when it fails.
+/// The state that a unit loses when it fails.
 struct State {
     born_ns: u64,
     handled: u64,
@@ -48,7 +48,7 @@ impl State {
     }
 }
 
-/// What the collector knows of a unit. `failed_ns`: when the message was sent that made it fail, until
+/// The collector's knowledge of a unit. `failed_ns`: when the message was sent that made it fail, until
 /// it has answered since.
 struct Unit {
     state: State,

@@ -5,7 +5,7 @@ use limit::slab::Key;
 use super::{Gateway, Kind, Peer, Piece, Unit};
 use crate::call::{Call, Outcome, Owner};
 
-/// What counts for an upstream that fails.
+/// The status of an upstream that fails.
 pub(super) const FAILED: u16 = 400;
 
 impl Gateway {
