@@ -121,7 +121,7 @@ def store(tmp_path: Path) -> Store:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def where(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Where an empty store can be made: with each of the databases."""
+    """The places where an empty store can be made: one for each of the databases."""
     return str(
         tmp_path / "deep" / "s.sqlite" if request.param == "sqlite" else request.getfixturevalue("url")
     )

@@ -56,7 +56,7 @@ def test_a_lock_is_lost_where_its_file_is_removed_or_replaced(tmp_path: Path) ->
     assert lock.is_lost()
     assert other.acquire()
     assert lock.is_lost()
-    # What another process made anew stays.
+    # A file that another process made anew stays.
     lock.release(removes=True)
     assert is_locked(path)
 

@@ -1,4 +1,4 @@
-"""What else than the programs may have decided an order: each condition by planted figures, on both of its
+"""Other possible causes of an order than the programs: each condition by planted figures, on both of its
 sides. The sentences are in tests/render/text/test_answers.py."""
 
 import dataclasses
@@ -96,7 +96,7 @@ def repeating(levels: Sequence[int]) -> RunAnalysis:
 
 
 def test_repeats_that_show_no_steady_state() -> None:
-    """Of too few that get faster, as if they went on so. Where many show none there is no verdict at all."""
+    """If too few get faster, as if they continued so. If many show none, there is no verdict at all."""
     check(repeating([90_000, 1800, 900]), "not-warm", "may not be warm: go")
     check(repeating([900] * 3), "not-warm", "may not be warm", is_excluded=True)
     check(repeating([900] * 12), "not-warm", "may not be warm", is_excluded=True)

@@ -1,5 +1,5 @@
-"""Weak points of a run: the conditions of single diagnostics, and diagnostics of whole runs, of which each is
-raised by what it is about alone."""
+"""Weak points of a run: the conditions of single diagnostics, and diagnostics of whole runs; each is raised
+alone by its own cause."""
 
 import dataclasses
 import math
@@ -69,7 +69,7 @@ SHORT: dict[str, Any] = {
         ([trial(**OWN, pressure=Pressure(cpu_ns=9 * 10**9, memory_ns=None, io_ns=10**9))], {}),
         ([trial(**OWN, cpus=(seconds(8.5, 0.5, 1.0),))], {"steal": 0.1}),
         ([trial(**OWN, cpus=FULL)], {"others": 0.2}),
-        # What the driver and the probe use is nobody else's, but on CPUs of its own the probe takes nothing.
+        # The driver and the probe own their CPU time, but on its own CPUs the probe takes nothing.
         ([trial(**OWN, cpus=FULL, probe_shared_cpu_ns=2 * 10**9)], {}),
         ([trial(**OWN, cpus=FULL, driver_cpu_ns=1_500_000_000)], {}),
         ([trial(**OWN, cpus=FULL, probe_cpu_ns=2 * 10**9)], {"others": 0.2}),
@@ -141,7 +141,7 @@ def loaded(*loads: tuple[str, str, tuple[EngineWarning, ...]], name: str = "x") 
         ([("first", "all", OTHER), ("measured", "all", BOUND)], True),
         # Two loads at one time.
         ([("measured", "short", BOUND), ("measured", "long", OTHER)], True),
-        # Of rising rates the last, which the server could not keep.
+        # The last of the rising rates, which the server could not keep.
         ([("rate 1", "all", BOUND), ("rate 2", "all", OTHER)], False),
         ([("measured", "all", OTHER)], False),
         ([], False),
@@ -270,7 +270,7 @@ def test_too_few_blocks(planned_blocks: int, end: dict[str, Any], needed: int) -
         Diagnostic("too-few-blocks", values={"blocks": 5, "needed": needed, "option": "--blocks"})
     ]
     assert diagnosed([], run=run, blocks_done=6) == []
-    # Where nothing can run, more blocks would not help.
+    # If nothing can run, more blocks would not help.
     gone = Trial(0, 0, Cell("x", HERE), Outcome.UNAVAILABLE, "no compiler")
     crashed = Trial(1, 0, Cell("y", HERE), Outcome.CRASHED, "exit status 1")
     assert diagnosed([gone, gone], run=run, blocks_done=0) == []
@@ -469,7 +469,7 @@ def test_a_load_without_a_report_counts_and_the_measurement_has_the_last_word() 
 
 
 def test_the_order_of_codes() -> None:
-    """What concerns verdicts comes first."""
+    """Codes about verdicts come first."""
     cell = Cell("x", point(FIB))
     bound = LoadMessage(step="measured", name="all", warnings=BOUND)
     trials = [

@@ -72,7 +72,7 @@ def test_an_effect_below_one_percent_is_not_reported() -> None:
 
 @pytest.mark.parametrize(("effects", "slower"), [({"ant": 0.05}, "ant"), ({"ant": -0.05}, "bee")])
 def test_of_two_contenders_the_difference_is_seen(effects: dict[str, float], slower: str) -> None:
-    """Which of the two changes its successor cannot be."""
+    """It cannot decide which of the two changes its successor."""
     results = trials(2, effects, 40, "ant bee")
     assert effects_of(results) == {slower: near(0.05, abs=0.02)}
 

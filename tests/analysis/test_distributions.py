@@ -105,7 +105,7 @@ def test_requests_of_all_trials_together() -> None:
     # 90 are up to 100, 185 up to 150: the 100th is 150.
     assert levels[0.5] == (150, 100, 150)
     assert levels[0.9] == (150, 100, 150)
-    # Of 200 requests ten are beyond 95 %, of the 100 of a trial only five.
+    # Ten of 200 requests are beyond 95 %, but only five of the 100 of a trial.
     assert levels[0.95] == (200, None, None)
     assert max(levels) == pytest.approx(0.95)
 
@@ -155,7 +155,7 @@ def test_high_percentiles_need_requests(few: int, many: int, slower: float, verd
     assert comparison.verdict is verdict
     figures = made.cells[Cell("A", ONE_CLIENT)].metrics
     if few == 100:
-        # Of 700 requests seven are beyond it.
+        # Seven of 700 requests are beyond it.
         assert comparison.obstacle is Obstacle.TOO_FEW_REQUESTS
         assert analyses.HOP.name not in figures
         assert figure(made.cells[Cell("A", ONE_CLIENT)], analyses.HOP).text == "?"
@@ -235,7 +235,7 @@ def test_kinds_are_counted() -> None:
     assert (without.steady, without.since, without.first_over_steady) == (None, None, None)
     result = analysed(*(repeated_trial(*series) for series in (steady, again, never)))
     assert result.kinds == {SeriesKind.STEADY: 2, SeriesKind.UNSTEADY: 1}
-    # Of the two that have a steady state; half a repeat is rounded.
+    # From the two that have a steady state; half a repeat is rounded.
     assert (result.steady, result.since) == (analyses.near(5.5e5, rel=0.01), 1)
 
 

@@ -64,7 +64,7 @@ def test_the_share_of_failures() -> None:
     assert observations.obstacle("hop_ns", cell) is Obstacle.FAILED_BLOCKS
     # One failure of one block is all of them.
     assert Observations(Exact(), [failed(1, "c")]).failed_share("hop_ns", Cell("c", HERE)) == 1
-    # What ended well without this metric has failed for it.
+    # A trial that ended well without this metric has failed for it.
     assert observations.failed_share("rate", cell) == 1
     assert observations.obstacle("hop_ns", Cell("b", HERE)) is None
 
@@ -80,7 +80,7 @@ def test_more_than_half_of_the_trials_without_a_steady_state() -> None:
     assert observations.obstacle("hop_ns", cell) is None
     observations.add(repeating(5, "a", 300_000, 300_000, 300_000, 300_000, 700_000))
     assert observations.obstacle("hop_ns", cell) is Obstacle.NO_STEADY_STATE
-    # What is no level of the repeats does without.
+    # A metric that is no level of the repeats needs none.
     observations.values[cell]["first_answer_s"] = dict.fromkeys(observations.attempted[cell], 0.1)
     assert observations.obstacle("first_answer_s", cell) is None
     # Failures come first.
@@ -382,7 +382,7 @@ def test_cells_that_are_decided_are_not_missed() -> None:
     assert examination.blocks == 10
     assert comparison(examination, "ba").ratio.n == 7
     assert comparison(examination, "ca").ratio.n == 10
-    # What is open is missed as before.
+    # An open pair is missed as before.
     without = [trial for trial in more if (trial.block, trial.cell.contender) != (9, "c")]
     assert whole([*trials, *without]).blocks == 9
     early = [trial for trial in trials if (trial.block, trial.cell.contender) != (3, "b")]

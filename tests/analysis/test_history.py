@@ -71,7 +71,7 @@ def test_series_of_cells_that_several_runs_have() -> None:
     )
     assert (made.experiment, made.title, made.metric) == ("ring", "The ring", HOP)
     assert [run.id for run in made.runs] == ["run-00", "run-01", "run-02"]
-    # What is 0 has no logarithm, and is left out.
+    # A value of 0 has no logarithm, and is left out.
     assert [(each.contender, each.point, each.indices) for each in made.series] == [
         ("go", P, (0, 2)),
         ("go", Q, (0, 1)),
@@ -104,7 +104,7 @@ def test_causes_are_what_changed_at_the_same_run() -> None:
 
 
 def test_what_differs_from_the_run_before() -> None:
-    """Of contenders that both have."""
+    """For contenders that both have."""
     first = a_run(0, versions={"go": "1", "c": "1"}, contents={"go": "a", "c": "a"})
     second = a_run(1, versions={"go": "1", "d": "1"}, contents={"go": "b", "d": "a"})
     third = dataclasses.replace(second, id="run-02", started_at="2031", versions={"go": "1", "d": "2"})
@@ -194,7 +194,7 @@ def test_a_change_is_large_enough_and_confirmed_by_later_runs() -> None:
     # Three runs at a level are the fewest that show it, and two more confirm it.
     assert steps((100.0, 10), (200.0, 4)) == ()
     assert [change.index for change in steps((100.0, 10), (200.0, 5))] == [10]
-    # The one that is too small is no edge of the levels beside it.
+    # A level that is too small is no edge of the levels beside it.
     (change,) = steps((100.0, 12), (200.0, 12), (201.0, 12))
     assert change.ratio == near(2.0, rel=0.01)
 

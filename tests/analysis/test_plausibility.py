@@ -170,7 +170,7 @@ def test_the_largest_factor_over_the_floor_is_reported() -> None:
 
 
 def test_every_metric_is_compared_with_the_floor() -> None:
-    """But a headline that is a time, of which `implausible` speaks."""
+    """Except for a headline that is a time: `implausible` covers that."""
     late = dataclasses.replace(MEMORY, name="late", no_floor=NoFloor("one timer wheel"))
     ratios = {
         (metric, HERE): {"perl": below(0.25, 0.79), "go": below(0.5, 0.9)} for metric in (CPU, MEMORY, late)
@@ -220,7 +220,7 @@ def test_the_smallest_time_below_a_cycle_is_reported() -> None:
     }
     values = {"amounts": {"perl": 0.05, "lua": 0.07}, "noun": "time per hop"}
     assert diagnostics(HOP, figures=figures) == [Diagnostic("below-a-cycle", ("perl", "lua"), values)]
-    # Of another unit it says nothing.
+    # It says nothing about another unit.
     assert diagnostics(dataclasses.replace(HOP, unit="s"), figures=figures) == []
 
 

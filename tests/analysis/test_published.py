@@ -1,4 +1,4 @@
-"""What a source reported beside what a run measured."""
+"""A source's figures beside those of a run."""
 
 from collections.abc import Mapping
 
@@ -114,7 +114,7 @@ def test_a_factor_that_the_source_does_not_know_must_be_at_its_default_if_it_var
     post = source(figure("erlang", 5.0, nodes=10))
     (table,) = tables(post, several)
     assert [row.point for row in table.figures] == [several[0]]
-    # Where the run has but one level, that is what there is to compare with.
+    # If the run has only one level, that is the one to compare with.
     (table,) = tables(post, several[1:])
     assert [row.point for row in table.figures] == [several[1]]
     # A source that knows the factor has a figure for each level.

@@ -123,7 +123,7 @@ def test_ratios_over_the_floor(small: RunAnalysis) -> None:
 
 
 def test_how_far_behind_the_best_each_is(small: RunAnalysis) -> None:
-    """Of a time how many times the best of the baseline's class; of a rate how many times the best is."""
+    """For a time: how many times the best of the baseline's class; for a rate: how many times the best is."""
     for place in (P, Q):
         behind = [small.times_worse(name, place) for name in ("erlang", "go", "limit")]
         assert behind == [1, near(1.5), near(0.08)]

@@ -138,7 +138,7 @@ def outlook_of(
     monkeypatch: pytest.MonkeyPatch,
     speed_ups: Mapping[int, float] = {1: 1.0, 2: 2.0, 4: 4.0},
 ) -> tuple[Outlook | None, tuple[float, float] | None]:
-    """What is said of a fit with these intervals, whose estimates are those of what was measured."""
+    """The words about a fit with these intervals, whose estimates are those of the measurement."""
     fit = Scalability(
         Interval(0.0, *contention, 7), Interval(0.0, None, None, 7), Interval(3.0, *best, 7), (1, 2, 4)
     )
@@ -200,7 +200,7 @@ def test_noise_seldom_makes_a_limit() -> None:
 
 @pytest.mark.parametrize("cores", [(1, 2, 4, 8), tuple(range(1, 9))])
 def test_half_siblings_are_no_law(cores: tuple[int, ...]) -> None:
-    """Of eight cores four are the other halves of the first, and bring 30 % each: the law takes the bend for
+    """Four of eight cores are the other halves of the first, and bring 30 % each: the law takes the bend for
     coherency, and would gain up to a number of cores that nobody has."""
     result = scaled(noisy({each: min(each, 4) + 0.3 * max(0, each - 4) for each in cores}, 1, 0.02))
     assert result.rows[0].outlook is Outlook.NO_LAW

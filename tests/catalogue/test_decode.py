@@ -174,7 +174,7 @@ def test_a_file_that_is_no_toml(tmp_path: Path, content: bytes | None, message: 
 
 
 def test_a_line_names_the_first_thing_of_several(tmp_path: Path) -> None:
-    """Where msgspec does not say which of several named tables it is."""
+    """If msgspec does not say which of several named tables it is."""
     text = MANIFEST.replace('version = ["{runtime}"]\n[', "version = 1\n[").replace(
         'version = ["{runtime}"]\ninstall', "version = 2\ninstall"
     )

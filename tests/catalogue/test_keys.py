@@ -111,7 +111,7 @@ def test_a_broken_manifest_disables_only_itself(workplace: Path, add_fake: Add, 
     edit(manifest_of(workplace, "torn"), ("[workload.ring]", "[workload.rings]"))
     reason = r"torn/contender\.toml:\d+: there is no workload `rings`; did you mean ring\?"
     for words, status in ((["list", "contenders"], 0), (["doctor"], 1)):
-        # Of a PATH that has no runtime none is asked for its version.
+        # If PATH has no runtime, none is asked for its version.
         done = in_process(*words, status=status, COLUMNS="250", PATH=str(workplace))
         (line,) = [line for line in done.stdout.splitlines() if line.startswith("torn ")]
         assert re.search(rf"^torn is left out: .*{reason}$", line)
@@ -122,5 +122,5 @@ def test_a_broken_manifest_disables_only_itself(workplace: Path, add_fake: Add, 
     assert cells["one"]["outcomes"] == cells["two"]["outcomes"] == {"ok": 1}
     assert cells["torn"]["outcomes"] == {"unavailable": 1}
     assert re.search(reason, cells["torn"]["reason"])
-    # Where nothing else is asked for, that is the answer.
+    # If nothing else is asked for, that is the answer.
     assert re.search(reason, in_process("run", "trio", "--only", "torn", status=2).stderr)

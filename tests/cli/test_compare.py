@@ -104,7 +104,7 @@ def test_files_of_hyperfine_are_compared(workplace: Path, complaint: Callable[..
     assert [wall[key] for key in ("ratio", "low", "high")] == near(ends)
     several = f"{one}, {exported('again.json', old=slow)}"
     assert json.loads(in_process("compare", several, other, "--json").stdout)["comparisons"]
-    # Of several commands those of one name; and a run has its name too.
+    # Among several commands, those with one name; and a run has its name too.
     in_process("vs", "-n", "mine", "true", "-r7", "--export-json", "mine.json")
     times = json.loads(Path("mine.json").read_text(encoding="utf-8"))["results"][0]["times"]
     both = exported("both.json", old=slow, mine=times)

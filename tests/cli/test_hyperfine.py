@@ -1,5 +1,5 @@
-"""What hyperfine's integration tests ask for, asked of `ringside vs`, where the options mean the same; and
-the order in which commands and what surrounds them are executed. Each test names what differs."""
+"""hyperfine's integration tests, applied to `ringside vs` if the options mean the same; and the order in
+which commands and their hooks are executed. Each test names the differences."""
 
 import csv
 import json

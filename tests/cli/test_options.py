@@ -1,4 +1,4 @@
-"""What holds for every option of every command, and for every command that is printed."""
+"""Rules for every option of every command, and for every command that is printed."""
 
 import dataclasses
 import re
@@ -23,7 +23,7 @@ from tests.support.cases import cases, tables
 from tests.support.command_line import in_process
 from tests.support.fake_contenders import Add
 
-# Values with numbers, of which every option with a number takes one.
+# Values with numbers. Every option with a number takes one of them.
 SAMPLES = (
     *("10", "10s", "5%", "10/s", "3,1", "10:5s", "slower:10%", "p99>10ms", "rate<10", "200"),
     *("cores=10", "10-11"),
@@ -48,7 +48,7 @@ def all_options() -> Iterator[tuple[str, click.Option]]:
 
 
 def accepted(option: click.Option, text: str) -> Any:
-    """What the option makes of a text; None if it refuses it."""
+    """The value that the option makes of a text; None if it refuses it."""
     try:
         return option.type.convert(text, option, click.Context(cli))
     except click.BadParameter:
@@ -196,7 +196,7 @@ def test_findings_are_counted(findings: int, said: str, capsys: pytest.CaptureFi
 
 
 def reader(name: str) -> Callable[[str], Any]:
-    """What reads the text of an option: a function of `cli.params` or `load.options`."""
+    """The reader of an option's text: a function of `cli.params` or `load.options`."""
     return getattr(params, name, None) or getattr(options, name)  # type: ignore[no-any-return]
 
 

@@ -241,12 +241,12 @@ def test_ctrl_c_shows_what_is_there(workplace: Path, complaint: Callable[..., st
     hint = re.search(r"interrupted; `ringside (vs --resume (\S+) --export-json=a.json)` continues it", errors)
     assert hint, errors
     assert "A = sh -c" in out
-    # What was not finished has no verdict, however clear it may look.
+    # A comparison that was not finished has no verdict, however clear it may look.
     sentence = " ".join(out.partition("A = ")[0].split())
     assert sentence.endswith("no verdict possible, since the run is not finished") or re.search(
         r"no verdict possible, too few blocks \([2-6] of [67]\)$", sentence
     ), out
-    # What the hint says continues it: what was measured counts, and is exported where that was asked for.
+    # The hinted command continues it: earlier measurements count, and are exported if that was asked for.
     assert f"`ringside vs --resume {hint[2]}` continues it" in complaint("run", "--resume", hint[2])
     times = [each["times"] for each in json.loads(Path("a.json").read_text(encoding="utf-8"))["results"]]
     whole = json.loads(in_process(*hint[1].split(), "--json").stdout)
@@ -298,7 +298,7 @@ def test_steps_that_need_each_other_come_in_the_order_given(workplace: Path) -> 
 
 
 def test_a_command_can_have_a_terminal(workplace: Path) -> None:
-    """Whose reader never lets it wait; stderr and stdin are as they were."""
+    """Its reader never lets it wait; stderr and stdin are as they were."""
     asks = "sh -c 'test -t 1 && test ! -t 0 && test ! -t 2 && stty size <&1 && seq 20000 >&1'"
     in_process("vs", asks, "-r3", "--output", "tty", "--timeout", "20s")
     assert "exit status 1" in in_process("vs", asks, "-r3", status=1).stderr

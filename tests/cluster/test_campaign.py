@@ -279,7 +279,7 @@ def test_ctrl_c_keeps_what_is_there(store: Store, session: MakeSession) -> None:
     assert sorted(driver.session.killed) == ["alpha", "beta"]
     interrupted = [trial for trial in store.trials(store.run()) if trial.outcome in REPEATABLE]
     assert {trial.detail for trial in interrupted} == {"interrupted before the probe had reported"}
-    # The one that was finished just then is not lost.
+    # The trial that was finished just then is not lost.
     assert len(counted(store)) == 3
     assert resume(Driver(session("alpha", "beta"), store)).ended_at
     assert_whole(store)

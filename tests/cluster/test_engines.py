@@ -174,7 +174,7 @@ def test_two_targets_in_turn(cluster: RayCluster, http: str) -> None:
     compared = load_document(f"{http}/a", "--vs", f"{http}/b", *some)
     assert compared["engines"] == ["south", "north"]
     assert compared["engines_started_within_ms"] > 0
-    # Of one load all engines together, 80 requests in two blocks.
+    # All engines of one load together: 80 requests in two blocks.
     loads = [(run["block"], run["name"], run["requests"], run["threads"]) for run in compared["runs"]]
     assert sorted(loads) == [(block, name, 40, 2) for block in (0, 1) for name in "AB"]
     assert "on other machines" not in str(compared["warnings"])

@@ -1,4 +1,4 @@
-"""Which machines of a cluster take part, and what is said about those that do not: without Ray."""
+"""Which machines of a cluster take part, and the messages about the others: without Ray."""
 
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ def engaging(session: FakeSession, patience_s: float = 60, **more: Any) -> tuple
 
 
 def names(there: Machines) -> list[str]:
-    """Those that are engaged."""
+    """The names of engaged machines."""
     there.engage()
     return [machine.name for machine in there]
 

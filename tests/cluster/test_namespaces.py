@@ -25,7 +25,7 @@ from tests.support.stored_trials import assert_whole, counted, trials_so_far
 
 RAY = str(Path(sys.executable).parent / "ray")
 PORT = 6379
-# What a busy machine may take for a run of a few seconds, and for a node.
+# The longest time that a busy machine may take for a run of a few seconds, and for a node.
 PATIENCE_S = 300
 NODE_S = 90
 STARTS = 3
@@ -54,7 +54,7 @@ class Hosts:
         return int(done.stdout.split()[-1]) if done.returncode == 0 else 0
 
     def contenders(self, node: str) -> list[int]:
-        """Those that run on a node: their HOME is a build there."""
+        """The contenders that run on a node: their HOME is a build there."""
         home = f"HOME={self.folder / self.nodes[node]}/".encode()
         pids = []
         for pid in namespaces.processes(self.nodes[node]):
@@ -226,13 +226,13 @@ def test_one_host_is_cut_off_and_another_killed_in_the_middle_of_a_run(
                 shown, said = process.communicate(timeout=PATIENCE_S)
             finally:
                 process.kill()
-        # What nobody waits for any more ends, too: the node learns that it has lost its cluster.
+        # Contenders that are no longer needed end, too: the node learns that it has lost its cluster.
         assert is_over(lambda: not hosts.contenders(cut), PATIENCE_S)
         assert (hosts.folder / f"{hosts.nodes[cut]}.hold").exists()
     assert process.returncode == 0, said
     for name in (cut, killed):
         assert f"{name} is left out: lost in block" in said
-    # What Ray itself has to say about that is not among the figures.
+    # Ray's own messages about that are not among the figures.
     assert "raylet" not in shown + said
     trials = trials_so_far()
     assert_whole(trials, blocks, len(names))

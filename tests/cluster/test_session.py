@@ -104,7 +104,7 @@ def test_another_server_of_grpc_is_one_line_without_rays_warnings(
 def test_a_cluster_that_has_ended_without_a_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from ray._private import services
 
-    # Those of other tests are not this machine's.
+    # Servers of other tests do not belong to this machine.
     monkeypatch.setattr(services, "find_gcs_addresses", set)
     monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
     monkeypatch.delenv("RAY_ADDRESS", raising=False)

@@ -1,5 +1,5 @@
-"""What ends a program, or a part of it: SIGTERM and the end of stdin in the middle of a computation, and the
-death of a worker."""
+"""Ways to end a program, or a part of it: SIGTERM and the end of stdin in the middle of a computation, and
+the death of a worker."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""What the libraries of some gateways do not allow, as their READMEs say, and all others do."""
+"""Abilities that the libraries of some gateways lack, as their READMEs say, and that all others have."""
 
 import re
 import socket
@@ -63,7 +63,7 @@ def test_early_hints_are_no_answer(name: str, tmp_path: Path) -> None:
 
 
 def readme_says(name: str) -> str:
-    """What the README says of the calls whose client hung up."""
+    """The README's statement about calls whose client hung up."""
     found = re.search(
         r"^\*\*When a client hangs up\.\*\* (.+)$",
         (FOLDER / name.partition("@")[0] / "README.md").read_text(),

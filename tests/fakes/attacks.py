@@ -1,4 +1,4 @@
-"""What a hostile program does besides, or instead of, its work. `fake.py` calls these at three places."""
+"""Attacks of a hostile program beside or instead of its work. `fake.py` calls these at three places."""
 
 import ctypes
 import fcntl
@@ -200,7 +200,7 @@ def stop_ringside():
 
 
 def lower_limit(name, soft=0, hard=0):
-    """Of the probe, which then does what needs it."""
+    """The probe's limit; the probe then does work that needs it."""
     resource.prlimit(probe, getattr(resource, "RLIMIT_" + name), (soft, hard))
     time.sleep(1.2)
 

@@ -66,7 +66,7 @@ if how == "ready-too-soon":
     time.sleep(0.5)
 port = int(given.get("port", 0))
 if how == "hides-behind-another":
-    # Of a server of somebody else's on 127.0.0.1.
+    # The port of another server on 127.0.0.1.
     port = int(sys.argv[2])
 with Server((HOST, port), Handler) as server:
     threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -1,4 +1,4 @@
-"""What users of load generators meet in real servers, each by a server of a few lines that does it."""
+"""Behaviour that users of load generators meet in real servers, each by a server of a few lines."""
 
 import csv
 import itertools

@@ -89,7 +89,7 @@ def test_streams(ports: tuple[str, str], workplace: Path) -> None:
 
 
 def test_a_name_with_an_address_where_nobody_listens(http: str) -> None:
-    """Where `localhost` is two addresses, the server has but one of them."""
+    """If `localhost` is two addresses, the server has only one of them."""
     load = load_document(http.replace("127.0.0.1", "localhost"), "--requests", "20", "--connections", "2")
     assert (load["requests"], load["errors"]) == (20, {})
 
@@ -230,7 +230,7 @@ def test_an_interrupt_ends_the_load_and_shows_it(workplace: Path, number: signal
 
 
 def on_a_terminal(columns: int, interrupt_when: str, *arguments: str) -> tuple[str, int]:
-    """What a terminal of this width is sent; Ctrl-C is typed when it shows a text."""
+    """The output to a terminal of this width; Ctrl-C is typed when it shows a text."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     environment = {**os.environ, "TERM": "xterm-256color"}

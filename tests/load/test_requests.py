@@ -1,4 +1,4 @@
-"""What requests carry: heads, bodies, placeholders, several targets; and the forms of results."""
+"""The content of requests: heads, bodies, placeholders, several targets; and the forms of results."""
 
 import csv
 import json

@@ -82,7 +82,7 @@ TWO_SECONDS = (9, 9, 0, 0, 0, 0, 0)
         (TWO_SECONDS, {"errors": {"status": 45}}, SILENT),
         # Requests did not go on: the last ones are waited for.
         (TWO_SECONDS, {"errors": {"timeout": 45}, "duration_ns": 2 * 10**9}, ""),
-        # Who is gone at the end is missed at once, in whatever second.
+        # A server that is gone at the end is missed at once, in whatever second.
         *((answered, GONE, "the server was gone at the end") for answered in ((9, 9, 3), (9, 9, 0), (3,))),
         # It came back, or was slow to accept.
         ((9, 0, 9), GONE | {"connections": {"opened": 16, "open_at_end": 8}}, ""),
@@ -116,7 +116,7 @@ def test_answers_that_cease_are_said_first_and_what_follows_from_it_is_not(
         # A server that resets every connection, or sends replies too many, closes none after its replies.
         (MANY | {"requests": 0}, {"connections": 8}, "little"),
         (MANY | {"errors": {"unsolicited": 99}}, {"connections": 8}, "slack generator-bound little"),
-        # Who ends a load knows that it was short.
+        # A user who ends a load knows that it was short.
         ({**OPEN, "outcome": "interrupted"}, {"rate_per_s": 65}, "slack generator-bound rate-not-kept"),
     ],
 )

@@ -26,7 +26,7 @@ from tests.support import TESTS
 
 HERE = TESTS / "http_servers"
 LARGE = "x" * 100_000
-# What is built is shared by the servers of one kind.
+# All servers of one kind share a build.
 BUILDING = threading.Lock()
 NGINX = (HERE / "nginx.conf.template").read_text(encoding="utf-8")
 TLS = "ssl_certificate {0}; ssl_certificate_key {1};"
@@ -34,9 +34,8 @@ TLS = "ssl_certificate {0}; ssl_certificate_key {1};"
 
 @dataclass(frozen=True)
 class Instance:
-    """What a server has to be: it speaks one protocol, with a certificate and its key where that is inside
-    TLS, and closes a kept connection after so many seconds without a request. It gets a new folder, and one
-    with what was built before."""
+    """A server that speaks one protocol, inside TLS with a certificate and its key, and closes a kept
+    connection after so many seconds without a request. It gets a new folder, and one with earlier builds."""
 
     folder: Path
     builds: Path

@@ -53,7 +53,7 @@ LOADS: dict[str, tuple[Target, LoadPlan, LoadResult]] = {
 
 
 def made() -> str:
-    """Of each load the lines that no other before it has."""
+    """The lines of each load that no earlier load has."""
     made: dict[str, None] = {}
     for name, load in LOADS.items():
         made |= dict.fromkeys([f"# {name}", *shown(*load).splitlines()])

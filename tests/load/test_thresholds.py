@@ -113,7 +113,7 @@ def test_a_load_that_crosses_thresholds(http: str) -> None:
 
 
 def test_the_rate_of_a_server_that_keeps_up_is_the_intended_one() -> None:
-    """Of a long latency some replies come after the end; a queue that grows is something else."""
+    """With a long latency some replies come after the end; a queue that grows is something else."""
 
     def delayed(connection: socket.socket) -> None:
         for _ in requests(connection):

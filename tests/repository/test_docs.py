@@ -1,4 +1,4 @@
-"""What the documents say is there, is there."""
+"""The documents' claims about the repository are true."""
 
 import importlib.metadata
 import re
@@ -54,7 +54,7 @@ def anchors(document: Path) -> set[str]:
     return {*made, *re.findall(r'<a (?:id|name)="([^"]+)"', text)}
 
 
-# What nobody says who explains it to a colleague.
+# Phrases that nobody uses who explains something to a colleague.
 AVOID = (
     r"\bat the (most|least|best)([,.;:)]| [0-9]|$)|, and nothing else\b|\bfor it is\b|nothing of python runs"
     r"|without a word\b|\bleads nobody\b|\bbrings nothing\b|\bof an? [a-z]+ it is\b|pip install '?ringside"
@@ -198,7 +198,7 @@ def test_text_is_not_taken_for_a_command_of_troff() -> None:
 
 
 RELIABILITY = ROOT / "docs" / "RELIABILITY.md"
-# Where an item names no file, its tests are in these.
+# If an item names no file, its tests are in these.
 TEST_FILES = [*ROOT.glob("tests/measure/runs/test_*.py"), ROOT / "probe/tests/suite/attacks.rs"]
 # Whose items name functions, since their files have many; whose items have one test, which the text names.
 OF_PROBE, BESIDES = "What a program does to the probe", "What a program does besides its work"

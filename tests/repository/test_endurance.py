@@ -20,7 +20,7 @@ SCRIPT = ROOT / "scripts" / "endurance.py"
 
 
 def short_trial(block: int, count: int) -> Trial:
-    """A trial without loads, with so many samples, of which five columns change."""
+    """A trial without loads, with so many samples. Five columns of them change."""
     figures = (7_000_000, 959_000, 1_499_136, 203_776, 1)
 
     def sample(number: int) -> Sample:
@@ -42,7 +42,7 @@ def test_a_store_has_the_size_that_its_documentation_says(tmp_path: Path, sample
     assert endurance.trials(path) == 320
     assert endurance.kept_integers(path) == 320 * 5 * samples
     assert endurance.size_of_store(path) == []
-    # What is kept besides is noticed.
+    # Additional data is noticed.
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("UPDATE trial SET detail = hex(zeroblob(5000))")
         connection.commit()

@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.readers import Reader, accepts, all_readers, manifests
 
-# Those that analyse what they read are slow.
+# Readers that also analyse are slow.
 INPUTS = {"records": 40, "stores": 20}
 
 

@@ -129,7 +129,7 @@ def test_render_has_five_folders_and_no_loose_files() -> None:
     assert children - {"posts"} == {"__init__.py", "text", "html", "plots", "site", "export"}
 
 
-# What only reads rows and figures must not be able to start anything.
+# Modules that only read rows and figures must not be able to start anything.
 STARTERS = {"subprocess", "socket", "threading", "multiprocessing"}
 
 

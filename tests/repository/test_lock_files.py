@@ -18,7 +18,7 @@ from tests.support import ROOT
 
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
 EXTRAS: dict[str, list[str]] = PROJECT["project"]["optional-dependencies"]
-# Where an extra includes others, its requirement is the project itself.
+# If an extra includes others, its requirement is the project itself.
 OWN = {"ringside", "ringside-probe"}
 
 

@@ -30,7 +30,7 @@ RUN = run_of(
     [("erlang", LARGE, "cpu_s", 2.0)],
     source=RING.name,
 )
-# Of another source, so that its figures come second.
+# From another source, so that its figures come second.
 OTHER = run_of("ring", "other", [("erlang", LARGE, "cpu_s", 50.0)], [], source="2011-go-c10k")
 POST = posts.Post(RING, [OTHER, RUN])
 AT_SMALL, AT_LARGE = posts.at("ring", nodes=100), posts.at("ring", messages=1000)
@@ -138,7 +138,7 @@ def test_a_figure_that_no_run_has_is_named(metric: str, name: str, place: posts.
 
 
 def test_conclusions_that_turn_with_the_runtimes() -> None:
-    """Those that both decide, one way and the other; the conditions do not matter."""
+    """Conclusions that both decide, one way and the other; the conditions do not matter."""
     now, before = posts.Post(RING, []), posts.Post(RING, [])
     now.older = before
     answers = {

@@ -69,7 +69,7 @@ def test_no_page_is_wider_than_a_phone(browser: Browser) -> None:
 
 @pytest.mark.integration
 def test_the_page_of_a_whole_suite_is_short(browser: Browser, tmp_path: Path) -> None:
-    """Of today's record: eight problems, up to thirty programs, all of it folded away but the answers."""
+    """Made from today's record: eight problems, up to thirty programs, all folded away but the answers."""
     store = record.read(SITE.parents[1] / "records" / "today.json.xz")
     text = render_pages([analysis_of(store, run) for run in store.runs()])
     (tmp_path / "report.html").write_text(text, encoding="utf-8")

@@ -73,7 +73,7 @@ def test_a_finding_is_a_ratio_of_pairs_that_the_run_shows(parts: list[RunAnalysi
     value = finding.value(run, "threads")
     assert value.low > 2
     assert finding.sentence(run) == f"- It is {results.units.ratio(value)}. `ringside run showdown-ring`"
-    # What the record does not show is not said.
+    # A finding that the record does not show is not printed.
     too_much = replace(finding, ratios={"threads": replace(threads, most=2.1)})
     with pytest.raises(SystemExit, match="showdown-ring does not show python-threads .* between 2 and 2.1"):
         too_much.sentence(run)

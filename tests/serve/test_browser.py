@@ -27,7 +27,7 @@ while int((_gate / "allowed").read_text() or 0) <= _mine:
 
 
 def state_of(page: Page, name: str) -> str:
-    """What the page notes of itself: `trials` and `updates`. The page's policy forbids scripts of ours that
+    """The page's notes about itself: `trials` and `updates`. The page's policy forbids scripts of ours that
     wait inside it."""
     html = page.locator("html")
     expect(html).to_have_attribute(f"data-{name}", re.compile(r"\d+"))
@@ -74,7 +74,7 @@ def test_a_browser_follows_a_run_to_its_report(browser: Browser, workplace: Path
             for _ in lines:
                 pass
             assert process.wait(300) == 0
-            # What is scrolled to then is drawn all the same.
+            # A plot that is scrolled to then is drawn all the same.
             plot = page.locator("[data-plot]").last
             plot.scroll_into_view_if_needed()
             expect(plot.locator("svg").first).to_be_visible()

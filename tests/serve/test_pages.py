@@ -56,7 +56,7 @@ def test_the_list_has_every_run_and_its_state(
     page = client.page("/")
     assert all(f'href="/runs/{run}"' in page for run in stored[1])
     assert page.count('class="state done"') == 3
-    # What each run shows stands beside it.
+    # The result of each run stands beside it.
     assert len(re.findall("<strong>[^<]+</strong>", page)) == 4
     assert page.count('class="state cut-off"') == 1
 
@@ -174,7 +174,7 @@ def test_a_history_is_of_runs_that_have_ended_and_can_be_read(tmp_path: Path) ->
 
 @pytest.mark.parametrize("is_record", [False, True])
 def test_data_of_a_run(stored: tuple[Path, list[str]], tmp_path: Path, is_record: bool) -> None:
-    """Of a store, or of a record."""
+    """From a store, or from a record."""
     path, (_, latest, *_) = stored
     if is_record:
         with contextlib.closing(Store(path, read_only=True)) as store:
@@ -257,7 +257,7 @@ def test_a_server_that_is_lost_is_said_and_comes_back(postgresql: Server, url: s
             trouble = next(values for name, values in events if name == "trouble")
         finally:
             postgresql.start()
-        # The one that was open is lost, or a new one fails.
+        # The open connection is lost, or a new one fails.
         assert re.search("connection (failed|is bad)|closed the connection", str(trouble["text"]))
         progress = next(values for name, values in events if name == "progress")
         assert progress == {"trials": 2, "state": "cut off"}

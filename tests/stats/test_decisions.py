@@ -59,7 +59,7 @@ def test_a_small_difference_is_one_and_equivalent_too() -> None:
 
 @pytest.mark.parametrize(("margin", "equivalent"), [(0.0, False), (0.017, False), (0.018, True), (0.5, True)])
 def test_equivalence_needs_a_margin_beyond_the_interval(margin: float, equivalent: bool) -> None:
-    """Of seven values the ends of 95 % are the third of 28 averages from either side: -1.75 % and 1.25 %."""
+    """For seven values the ends of 95 % are the third of 28 averages from either side: -1.75 % and 1.25 %."""
     (decision,) = decided({"a": about(0.0)}, margin=margin).values()
     assert decision.direction == 0
     assert decision.equivalent is equivalent
@@ -140,7 +140,7 @@ def test_a_pair_without_values_or_looks() -> None:
 
 
 def test_later_blocks_than_the_looks_do_not_count_for_it() -> None:
-    """All eight agree, of which seven are looked at; the ratio is that of all."""
+    """All eight agree. Looks use seven of them; the ratio is that of all."""
     far = about(0.5) | {8: 0.9}
     (decision,) = decided({"a": far}).values()
     assert (decision.p, decision.ratio.n, decision.direction) == (1 / 64, 8, 1)
@@ -176,7 +176,7 @@ def test_a_difference_needs_an_interval_that_excludes_1() -> None:
         )
     family = ComparisonTests(0.0)
     family.examine({"a": turned}, SEVEN)
-    # What excludes 1 on the other side has the direction of the interval.
+    # An interval that excludes 1 on the other side decides the direction.
     assert family.decision("a", turned).direction == -1
 
 
@@ -464,7 +464,7 @@ def test_a_clear_ratio_is_decided_beside_noisy_even_pairs(seed: int) -> None:
 
 
 def test_the_clear_ratio_is_one_and_a_half() -> None:
-    """Where all amounts of `even` have one sign, it has a larger statistic than `far`, but for the rule."""
+    """If all amounts of `even` have one sign, it has a larger statistic than `far`, but for the rule."""
     assert CLEAR_RATIO == 1.5
     even = dict(enumerate((0.1, -0.2, 0.1, -0.2, 0.1, -0.2, 0.4), 1))
     for ratio, p in ((1.5001, 1 / 64), (1.5, 1 / 64), (1.4999, 2 / 64)):

@@ -90,7 +90,7 @@ def test_only_finite_values_can_be_described(values: list[float]) -> None:
     [
         ([1.0, 2.0, 1.01, 2.01, 0.99, 2.02, 1.02], (math.sqrt(1.0 * 1.01), 2.01)),
         ([1.0, 2.0, 1.01, 2.01, 0.99, 2.02], None),
-        # Of seven values the smaller mode has three; of twenty, a fifth; of forty, a tenth.
+        # With seven values the smaller mode has three; with twenty, a fifth; with forty, a tenth.
         ([1.0] * 5 + [2.0] * 2, None),
         ([1.0] * 16 + [2.0] * 4, (1.0, 2.0)),
         ([2.0] * 4 + [1.0] * 17, None),

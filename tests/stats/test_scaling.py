@@ -116,7 +116,7 @@ def covers(interval: Interval, value: float) -> bool:
 
 
 def test_intervals_are_the_middle_95_percent_of_the_resampled_fits(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Of 400, ten lie outside at each end.
+    # Ten of 400 lie outside at each end.
     fits = [Fit(0.001 * i, 0.01 / (1 + i)) for i in range(400)]
     monkeypatch.setattr(scaling, "_resampled_fits", lambda blocks: random.Random(1).sample(fits, 400))
     law = law_of(planted(10, 0.2, 0.0005, noise=0, blocks=6))
@@ -166,7 +166,7 @@ def test_two_numbers_of_cores_are_too_few() -> None:
     assert scalability({1: {1: 2.0, 2: 1.0}}) is None
     assert scalability({}) is None
     assert scalability({1: {1: 4.0, 2: 2.0, 4: 1.0}}) is not None
-    # Those of all blocks together count.
+    # The values of all blocks together count.
     assert scalability({1: {1: 4.0, 2: 2.0}, 2: {4: 1.0}}) is not None
 
 

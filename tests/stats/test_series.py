@@ -93,7 +93,7 @@ def test_few_series_without_a_trend_are_without_a_level(noise: float, repeats: i
 
 @pytest.mark.parametrize(("fall", "repeats", "least"), [(0.01, 20, 0.8), (0.02, 10, 0.9), (0.05, 10, 0.98)])
 def test_falls_are_detected(fall: float, repeats: int, least: float) -> None:
-    """Of so much for each repeat, in noise of 1 %."""
+    """A fall of so much for each repeat, in noise of 1 %."""
     shape = {place: (1 - fall) ** place for place in range(repeats)}
     assert share({SeriesKind.WARMING_UP}, shape=shape, n=repeats) >= least
 
@@ -119,7 +119,7 @@ def test_what_was_slower_at_first_is_warm_once_its_last_quarter_is_no_faster() -
 
 
 def test_of_long_series_parts_are_classified() -> None:
-    """Of 250 times the median of every third; the last part has two more."""
+    """With 250 repeats the median of every third counts; the last part has two more."""
     series = times({0: 2.0, 60: 1.0}, 250, 3)
     state = state_of(series)
     assert (state.kind, state.since) == (SeriesKind.WARM, 60)
@@ -177,7 +177,7 @@ def test_segments_on_both_sides_of_a_change_are_searched() -> None:
 
 @pytest.mark.parametrize(("before", "after"), [(3, 10), (10, 3), (4, 8), (5, 5)])
 def test_p_is_a_share_of_permutations(before: int, after: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of all ways to place ones among zeros, two have all of them at an end. Four standard errors."""
+    """Among all ways to place ones among zeros, two have all of them at an end. Four standard errors."""
     monkeypatch.setattr("ringside.stats.series._PERMUTATIONS", 9999)
     monkeypatch.setattr("ringside.stats.series.SIGNIFICANCE", 0.02)
     [change] = level_changes([0.0] * before + [1.0] * after)
@@ -254,7 +254,7 @@ LATE = [*TIMES[:10], 9.2, 9.4, 9.6, 9.8]
     ("times", "values", "end", "settled"),
     [
         (TIMES, [1, 2, 4, 8, 9.9, 10, 10, 10.1, 10, 10, 10], 10, 4.0),
-        # Of a final value of 0 nothing may deviate.
+        # With a final value of 0 nothing may deviate.
         (TIMES, [98.1] * 5 + [100.0] * 6, 10, 0.0),
         (TIMES, [97.9] * 5 + [100.0] * 6, 10, 5.0),
         (TIMES, [-98.1] * 5 + [-100.0] * 6, 10, 0.0),

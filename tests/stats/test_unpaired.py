@@ -124,7 +124,7 @@ def test_a_shift_ends_where_scipy_begins_to_reject(values: list[int], size: int,
     ("machine", "below", "above"),
     [
         ([], 0.0, 0.0),
-        # What the machine became slower by may be all of what the program did, or none of it.
+        # The machine's slowdown may explain the whole change of the program, or none of it.
         ([Interval(0.2, 0.1, 0.3, 7)], 0.3, 0.0),
         ([Interval(-0.2, -0.3, -0.1, 7)], 0.0, 0.3),
         ([MACHINE], 0.21, 0.02),

@@ -57,7 +57,7 @@ def test_a_plan_comes_out_as_it_went_in(store: Store) -> None:
         WHOLE | {"contenders": {"go": "m"}},
         WHOLE | {"contenders": {"go": {"title": "Go", "kind": "fast"}}},
         WHOLE | {"contenders": ["go"]},
-        # What chose a run becomes the command that a report shows.
+        # The selection of a run becomes the command that a report shows.
         WHOLE | {"suite": {"name": "mine"}},
         WHOLE | {"suite": {"id": "1"}},
         WHOLE | {"selection": {}},

@@ -105,14 +105,14 @@ def test_all_facts_of_a_machine_are_kept() -> None:
     own = {"cpu_model": "A", "cpus": 2, "cpus_usable": [0, 1], "memory_bytes": 9, "limits": {"x": 1}}
     host = {**own, "turbo": None, "engines": {"c": own}, "machines": {"a": own, "b": {**own, "cpus": 4}}}
     assert run_of(run_row(host=host)).host == host
-    # Of `load --from`.
+    # For `load --from`.
     assert run_of(run_row(host={"engines": ["a", "b"]})).host == {"engines": ["a", "b"]}
     assert run_of(run_row(host={"engines": 2})).host == {"engines": 2}
 
 
 @pytest.mark.parametrize("host", cases(__file__, "facts_of_another_type_are_a_value_error"))
 def test_facts_of_another_type_are_a_value_error(host: dict[str, Any]) -> None:
-    """What a page makes of them would fail later, or show nonsense."""
+    """A page made of them would fail later, or show nonsense."""
     with pytest.raises(ValueError, match=r"`\$\."):
         run_of(run_row(host=host))
 

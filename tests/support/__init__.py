@@ -1,4 +1,4 @@
-"""What tests share."""
+"""Shared by tests."""
 
 from pathlib import Path
 

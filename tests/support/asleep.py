@@ -17,9 +17,9 @@ COSTS: dict[str, tuple[float, float, float, float]] = {
     "limit": (17, 1.3e6, 40, 200),
 }
 _OTHER = (5_000.0, 1.0e7, 5_000.0, 4_000.0)
-# What the kernel of the host holds without the program.
+# The memory of the host's kernel without the program.
 KERNEL = 80_000_000
-# What waking one task is late at least: a timer's tick.
+# The lateness of one task is at least this: a timer's tick.
 _TICK_NS = 60_000.0
 
 

@@ -36,7 +36,7 @@ def request(
     )
 
 
-# Where the probe can have namespaces of its own, and where it cannot.
+# With a probe that has its own namespaces, and with one that has none.
 both_ways = pytest.mark.parametrize("namespaces", ["auto", "off"])
 
 

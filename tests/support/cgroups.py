@@ -5,7 +5,7 @@ from pathlib import Path
 
 
 def probe_cgroups() -> set[Path]:
-    """Those of all probes: `ringside-PROBE-…`, by its process."""
+    """The cgroups of all probes: `ringside-PROBE-…`, by its process."""
     mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
     roots = [Path(line.split()[4]) for line in mounts if " - cgroup2 " in line]
     # Not `rglob`: folders go away meanwhile.

@@ -28,7 +28,7 @@ def captured(words: Sequence[str | bytes | Path], **options: Any) -> subprocess.
 def ringside(
     *words: str, status: int | None = 0, timeout_s: float = 300, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """What `ringside` with these words printed. It has to end with `status` (None: any), and without a
+    """The output of `ringside` with these words. It has to end with `status` (None: any), and without a
     traceback."""
     done = captured([*RINGSIDE, *words], env={**os.environ, **environment}, timeout=timeout_s)
     assert status is None or done.returncode == status, done
@@ -58,7 +58,7 @@ def in_process(*words: str, status: int | None = 0, **environment: str) -> Ended
         contextlib.redirect_stderr(err),
     ):
         try:
-            # What a command line sets is not there for the next one.
+            # Settings of one command line do not affect the next one.
             contextvars.copy_context().run(cli.main)
         except SystemExit as ended:
             code = ended.code

@@ -25,7 +25,7 @@ def node(name: str, address: str = "192.0.2.1", *, has_resource: bool = True) ->
 
 @dataclass(eq=False)
 class Call:
-    """What Ray has a reference for: a method's answer."""
+    """A method's answer, for which Ray has a reference."""
 
     actor: "Actor"
     method: str
@@ -79,7 +79,7 @@ class FakeSession(Session):
 
     def actor(self, kind: type, node: Node, *, holds: bool = True) -> Any:
         def start(*words: Any) -> Actor:
-            # What is another machine's own.
+            # Another machine has its own.
             self.patch.setenv(LOCK_VARIABLE, str(self.folder / f"{node.name}.lock"))
             self.patch.setenv("XDG_CACHE_HOME", str(self.folder / node.name))
             return Actor(node, kind(*words))

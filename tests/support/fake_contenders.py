@@ -13,7 +13,7 @@ from tests.support import TESTS
 FAKES = TESTS / "fakes"
 # By its path: to look through a PATH takes long where versions of Python have launchers there.
 PYTHON = os.path.realpath(sys.executable)
-# What the fixtures `add_fake` and `add_experiment` return.
+# The result of the fixtures `add_fake` and `add_experiment`.
 Add = Callable[..., None]
 
 

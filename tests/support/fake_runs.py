@@ -92,7 +92,7 @@ def conduct(
 
 
 def resume(run: Run, workplace: Path, executor: FakeExecutor | None = None) -> Prepared:
-    """What a run of the store goes on with."""
+    """The preparation with which a stored run continues."""
     task = Task(runs=[run], unfinished=[run])
     ((_, _, prepare),) = campaign(workplace, executor or FakeExecutor(), task).parts()
     return prepare()[""]

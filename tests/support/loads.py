@@ -14,7 +14,7 @@ from tests.support import TESTS
 MS = 1_000_000
 HTTP = target.parse("http://127.0.0.1:1/")
 STREAM = target.parse("stream+http://127.0.0.1:1/")
-# What an open loop has besides.
+# Additional keys of an open loop.
 OPEN = {"intended": 130, "intended_rate_per_s": 65.0, "late_requests": 7, "unfinished": 23}
 # Messages of the engine.
 MESSAGES: dict[str, dict[str, Any]] = json.loads(

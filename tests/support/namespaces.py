@@ -57,7 +57,7 @@ def cut_off(name: str) -> None:
 
 
 def processes(name: str) -> list[int]:
-    """What runs in a namespace."""
+    """The processes in a namespace."""
     done = subprocess.run(["ip", "netns", "pids", name], capture_output=True, text=True, check=False)
     return [int(word) for word in done.stdout.split()]
 

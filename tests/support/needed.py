@@ -18,7 +18,7 @@ NEEDED = (*SAMPLE, "c-pthreads", "erlang", "node", "python-threads")
 
 
 def changed_contenders() -> frozenset[str]:
-    """Those that differ from what they were at the revision CHANGED_SINCE; all without one."""
+    """The contenders that changed since the revision CHANGED_SINCE; all without one."""
     since = os.environ.get("CHANGED_SINCE")
     if not since:
         return ALL

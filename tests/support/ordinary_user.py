@@ -34,8 +34,8 @@ def readable_probe() -> Iterator[str]:
 def as_ordinary_user(
     action: Callable[..., list[Any]], *arguments: Any, hides_processes: bool = False
 ) -> list[Any]:
-    """What a function of a module returns where this process's user is not root, with other processes hidden
-    in /proc or not. Arguments and answer are what JSON can hold."""
+    """The result of a module's function in a process whose user is not root, with other processes hidden in
+    /proc or not. Arguments and answer must fit into JSON."""
     asked = [action.__module__, action.__qualname__, hides_processes, arguments]
     command = [sys.executable, "-m", "tests.support.ordinary_user"]
     done = subprocess.run(command, cwd=ROOT, input=msgspec.json.encode(asked), capture_output=True)

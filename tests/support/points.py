@@ -23,7 +23,7 @@ REPORT = TrialOutcome(
     cpus=(CpuUse(0, 9, 1, 0), CpuUse(1, 3, 3, 6), CpuUse(2, 0, 0, 0)),
 )
 
-# What each workload has of it.
+# Each workload's part of it.
 PROCESS = {
     **{"cpu_s": 3, "wall_s": 5, "peak_pss_bytes": 11, "peak_threads": 13, "context_switches": 36},
     "run_queue_s": 23,

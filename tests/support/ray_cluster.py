@@ -30,7 +30,7 @@ _CLIENTS_LOCK = Path(tempfile.gettempdir()) / "ringside-tests-ray-clients.lock"
 
 
 def _patiently(start: Callable[[], Any]) -> Any:
-    """What starts a node, again where that takes longer than the 30 s that Ray grants it: a busy machine."""
+    """Starts a node, again if it takes longer than the 30 s that Ray grants it: a busy machine."""
     handler = signal.getsignal(signal.SIGTERM)
     try:
         for _ in range(_STARTS - 1):

@@ -1,5 +1,5 @@
-"""What `scripts/fuzz_readers.py` feeds to each reader: valid texts, changed at random. A reader may refuse
-what it gets with its documented error, and do nothing else."""
+"""The inputs of `scripts/fuzz_readers.py` for each reader: valid texts, changed at random. A reader may
+refuse its input with its documented error, and do nothing else."""
 
 import copy
 import io
@@ -279,7 +279,7 @@ def _small_store(path: str | Path | None) -> Iterator[Store]:
 
 
 def read_everything(store: Store) -> None:
-    """What the commands that read make of a store: its runs, analyses, tables, documents, exports."""
+    """Everything that reading commands make of a store: its runs, analyses, tables, documents, exports."""
     for run in store.runs():
         analysis = analysis_of(store, run)
         json.loads(documents.as_json(documents.document(analysis)))

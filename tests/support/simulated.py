@@ -41,7 +41,7 @@ def simulated(
 
 
 def contradictions(of: RunAnalysis) -> list[str]:
-    """What the answer of such a run says against its table, and against how it ended."""
+    """Contradictions between the answer of such a run and its table, and how it ended."""
     text, table = answers(of)[0].text, of.comparisons[HOP.name, HERE]
     ranks, baseline = of.rankings[HOP.name, HERE].ranks, of.experiment.baseline
     head = re.split(r" is fastest|: time per hop|; c\d\d has the|, equal within", text)[0]

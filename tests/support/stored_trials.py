@@ -45,12 +45,12 @@ def has_trials(least: int, *machines: str) -> bool:
 
 
 def counted(trials: Iterable[Trial]) -> list[Trial]:
-    """Those that are not repeated."""
+    """The trials that are not repeated."""
     return [trial for trial in trials if trial.outcome not in REPEATABLE]
 
 
 def identities(trials: Iterable[Trial]) -> set[tuple[object, ...]]:
-    """What tells the counted trials from each other: they are kept where these are."""
+    """The identities of the counted trials: trials are kept where these are."""
     return {(trial.block, trial.cell, trial.started_at) for trial in counted(trials)}
 
 

@@ -89,7 +89,7 @@ MILLION_TASKS: Levels = {"tasks": 1_000_000, "seconds": 30}
 PYPY, ERLANG, POOL = "stackless-pypy", "erlang", "python-coroutines"
 # For most claims the rows of runs, and sizes that confirm it, refute it, and decide nothing.
 CASES = tomllib.loads((Path(__file__).parent / "planted_claims.toml").read_text(encoding="utf-8"))
-# What is counted has no width: a count is inside the band or outside.
+# A count has no width: it is inside the band or outside.
 COUNTED: dict[str, tuple[Callable[[float], list[RunAnalysis]], float, float]] = {
     "2015-python-vs-go/two-letters-make-it-concurrent": (lambda x: of_programs(int(x), 90), 3, 40),
     "2015-python-vs-go/python-takes-a-page": (lambda x: of_programs(3, int(x)), 90, 3),
@@ -163,7 +163,7 @@ def test_without_runs_it_is_not_tested(name: str) -> None:
     found = finding(name, [])
     assert found.answer is NOT_TESTED
     assert found.sentence
-    # What tests it is one of the catalogue's experiments.
+    # Its test is one of the catalogue's experiments.
     if name in NEVER_TESTED:
         assert NEVER_TESTED[name] in found.sentence
     else:
@@ -185,7 +185,7 @@ def test_the_experiment_of_a_claim_belongs_to_its_source_and_has_figures(name: s
 
 
 def test_the_pair_that_decides_is_named() -> None:
-    """Of three pairs, two of which have the same numerator."""
+    """Two of three pairs have the same numerator."""
     name = "2015-python-vs-go/synchronous-servers-are-alike"
     found = finding(name, planted(name, 50))
     assert "python-sync gives 0.0199" in found.sentence

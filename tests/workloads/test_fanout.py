@@ -1,4 +1,4 @@
-"""What `fanout` requests of the probe, and its figures."""
+"""The requests of `fanout` to the probe, and its figures."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What `feed` requests of the probe, its figures and its time line."""
+"""The requests of `feed` to the probe, its figures and its time line."""
 
 import dataclasses
 import random
@@ -150,7 +150,7 @@ def timeline(trial: Trial) -> Timeline:
 
 
 def test_cpu_over_time_by_thread() -> None:
-    """Seven threads, of which the six busiest have names; the first ends in the middle."""
+    """There are seven threads. The six busiest have names; the first ends in the middle."""
     threads = [ThreadUse(tid, "w", 100) for tid in range(1, 8)]
     samples = [
         at(0.0, 0, dict.fromkeys(range(1, 8), 0)),

@@ -1,4 +1,4 @@
-"""What `fib` requests of the probe, and its figures."""
+"""The requests of `fib` to the probe, and its figures."""
 
 import random
 

@@ -50,7 +50,7 @@ def test_a_phase_that_is_longer_than_the_trial() -> None:
     assert refusal(line) == "::phase name=spawn: 104.000 ms, and the program had run for 100.000 ms"
     # The longest number that the probe accepts.
     assert refusal(Phase(1, "\x1b[2J", 2**63 - 1)).startswith("::phase name=·[2J: 9,223,372")
-    # What several units did at one time may be longer.
+    # The time of several units together may be longer.
     summed = {"compute": PhaseRule(summed=True)}
     assert not list(phase_contradictions([Phase(100 * MS, "compute", 390 * MS)], summed))
 
@@ -156,7 +156,7 @@ def test_a_phase_that_is_shorter_than_its_work(
 
 
 def test_loops_that_a_compiler_left_out() -> None:
-    """What `limit` printed with rounds=300000: four of five jobs alone were not done."""
+    """The output of `limit` with rounds=300000: four of five jobs alone were not done."""
     lines = [Phase(MS, "alone", ns) for ns in (54, 33, 36, 32, 1_244_302)]
     least_ns = JOBS.least_ns(point(JOBS, **CPU), None)
     assert list(impossible_phases(lines, least_ns)) == [

@@ -59,7 +59,7 @@ class Site:
         (info / "entry_points.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
     def registry(self) -> Registry:
-        """Of ring, and of what is installed here."""
+        """For ring, and for everything that is installed here."""
 
         def declared() -> list[metadata.EntryPoint]:
             distributions = metadata.distributions(path=[str(self.folder)])

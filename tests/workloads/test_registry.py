@@ -1,4 +1,4 @@
-"""What holds for every measurement that comes with ringside."""
+"""Rules for every measurement that comes with ringside."""
 
 import tomllib
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the workloads of servers share: figures of a step under load, and the loads that decide."""
+"""Shared by the workloads of servers: figures of a step under load, and the loads that decide."""
 
 import pytest
 from msgspec.structs import replace
@@ -45,7 +45,7 @@ def test_the_cold_start_of_a_server() -> None:
     warm = replace(LOAD, step="warm-up-2", end_ns=2_500_000_000)
     trial = ok_trial(FIB, {"loads": (first, cold, warm, LOAD)})
     assert serving.warm_up_figures(trial) == pytest.approx({"cold_requests_per_s": 5, "warm_after_s": 1.5})
-    # Of older stores, and of loads at a rate: one window, whose end is a time that was chosen.
+    # From older stores, and from loads at a rate: one window, whose end is a time that was chosen.
     assert serving.warm_up_figures(ok_trial(FIB, {"loads": (first, cold, LOAD)})) == {}
 
 

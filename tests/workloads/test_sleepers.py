@@ -89,7 +89,7 @@ def refusal(**changes: Any) -> str:
 
 def test_an_honest_trial_is_accepted() -> None:
     assert refusal() == ""
-    # What failed stays as it was.
+    # A failed trial stays as it was.
     crashed = dataclasses.replace(trial(start=[]), outcome=Outcome.CRASHED, detail="status 1")
     assert validated(crashed, SLEEPERS, SEED) == crashed
 

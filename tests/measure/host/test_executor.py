@@ -127,7 +127,7 @@ def test_a_killed_probe_leaves_nothing_and_is_an_error(tmp_path: Path, namespace
             return False
         parents = {int(kernel.fields_of(pid)[1]) for pid in processes_in(tmp_path)}
         (started,) = kernel.children() - before
-        # In namespaces of its own the probe is another process than that which was started.
+        # In its own namespaces, the probe is another process than the one that was started.
         (inside,) = parents - set(processes_in(tmp_path))
         os.kill(started if which == "started" else inside, signal.SIGKILL)
         return True
@@ -190,5 +190,5 @@ def test_ringside_keeps_off_the_cpu_of_contenders_while_it_measures(
     monkeypatch.setattr(os, "sched_setaffinity", lambda pid, cpus: kept.append((pid, cpus)))
     with off_contender_cpus(Executor()):
         assert kept == [(0, own)]
-    # What is built afterwards has all of them.
+    # An executor that is built afterwards has all of them.
     assert kept[1:] == [(0, usable)]

@@ -326,7 +326,7 @@ def test_a_run_that_has_ended_is_finished_when_its_trials_are(
     assert is_finished()
     add(2, outcome)
     assert not is_finished()
-    # That of another block does not stand for it.
+    # A trial of another block does not replace it.
     add(3, Outcome.OK)
     assert not is_finished()
     add(2, Outcome.CRASHED)
@@ -346,7 +346,7 @@ def test_no_run_begins_after_the_time(catalogue: Catalogue, store: Store, workpl
 def test_the_time_is_that_of_all_runs(
     catalogue: Catalogue, store: Store, monkeypatch: pytest.MonkeyPatch, workplace: Path
 ) -> None:
-    """What contenders take to be built between them does not count."""
+    """The time for building contenders between them does not count."""
     deadlines: list[float | None] = []
     instants: Iterator[float] = iter(())
 

@@ -238,7 +238,7 @@ def test_a_cpu_that_is_taken_away_during_a_run(cpuset: Path, place: Path, taken:
 
 
 def test_the_cgroup_of_a_killed_probe_is_removed_by_the_next() -> None:
-    """That of commands; each trial of a contender has one of its own."""
+    """The cgroup of commands; each trial of a contender has its own."""
     executor = Executor()
     command = TrialRequest(("sleep", "0.1"), "/", {}, request("good").limits, plain=True)
 

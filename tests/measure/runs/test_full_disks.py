@@ -84,7 +84,7 @@ def rows(folder: Path) -> list[Any]:
 
 
 def tried(place: Path, limit: str) -> str:
-    """What became of a run on a disk with this limit: `complete`, or where it was stopped."""
+    """The end of a run on a disk with this limit: `complete`, or where it was stopped."""
     for name in ("before", "after"):
         shutil.rmtree(place / name, ignore_errors=True)
     (place / "reported").write_text("")

@@ -31,7 +31,7 @@ CASES = tables(__file__)
 OUTCOMES: dict[str, str] = CASES["outcomes"]
 REASONS, SERVERS = CASES["reasons"], CASES["servers"]
 BLOCKS = 2
-# Of the comparison of runs with attacks and without.
+# For the comparison of runs with attacks and without.
 HONEST, ROUNDS = 12, 12
 # Two threads more than there are fakes' own; a host with one CPU has none to take.
 LIMITS = "[limits]\nwall_s = 3\nprocesses = 60\nmemory_bytes = 100_000_000\n"

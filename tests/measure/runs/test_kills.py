@@ -123,7 +123,7 @@ def check(place: Path, dice: random.Random, whom: str) -> str:
     wanted = {(block, name): 1 for block in range(1, BLOCKS + 1) for name in NAMES}
     assert counted | Counter(lost) == wanted
     assert len(lost) <= 1
-    # Where no trial was missing, there was no probe either.
+    # If no trial was missing, there was no probe either.
     check_nothing_is_left(place, swept=whom != "both" or len(after) > len(before))
     assert {path.name for path in store.parent.iterdir()} <= {"builds", "uv", "inputs", *STORE_FILES}
     assert not [
@@ -207,5 +207,5 @@ def test_ctrl_c_in_a_build(runs: Path, add_fake: Add, add_experiment: Add) -> No
     add_build(runs / "contenders" / "built", "sh", "-c", "sleep 600; true")
     add_experiment("built", "built", blocks=1)
     ends_soon(runs, ["built"], lambda: len(processes_of(runs)) > 1)
-    # What was built in part counts for nothing.
+    # An incomplete build counts for nothing.
     assert not list((runs / ".ringside" / "builds").glob("built-*/.built"))

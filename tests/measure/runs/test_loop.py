@@ -206,7 +206,7 @@ def test_an_interrupted_trial_is_kept_and_made_again(bench: Bench, step: Step, d
     trials = bench.trials()
     assert places(trials) == PLANNED[:6]
     assert (trials[5].outcome, trials[5].detail) == (Outcome.INTERRUPTED, detail)
-    # What the probe still reported.
+    # The probe's last report.
     assert trials[5].report if step is Outcome.INTERRUPTED else trials[5].started_at
     assert observer.ended == [trial for trial in trials if trial.report]
     assert not bench.has_ended()
@@ -308,7 +308,7 @@ def test_a_block_that_has_begun_ends_after_the_deadline(bench: Bench) -> None:
 
 
 def test_a_run_whose_time_is_over_has_ended(bench: Bench) -> None:
-    """That is as planned, unlike a deadline."""
+    """This is as planned, unlike a deadline."""
     assert bench.loop(Maker(), rule=StoppingRule(30, time_s=0, min_timed_blocks=2)).conduct()
     assert places(bench.trials()) == PLANNED[:8]
     assert bench.has_ended()
@@ -406,7 +406,7 @@ def test_the_analysis_counts_the_same_whole_blocks_and_decides_the_same(bench: B
 
 
 def test_after_the_deadline_a_run_with_a_look_has_ended(bench: Bench) -> None:
-    """What is not decided by then is inconclusive; more time would be another plan."""
+    """A pair that is not decided by then is inconclusive; more time would be another plan."""
     late = dataclasses.replace(rule_of(DECIDING), deadline_s=0)
     assert not deciding(bench, Maker(wall_ns=wall_ns), rule=late).conduct()
     assert (bench.trials(), bench.has_ended()) == ([], False)

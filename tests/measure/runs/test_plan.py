@@ -75,7 +75,7 @@ def test_entries_of_at_stand_in_place_of_the_factors_levels() -> None:
     )
     points = plan.points(base, RING, cores=1)
     assert [(point["nodes"], point["messages"]) for point in points] == [(7, 5), (2, 9), (3, 9)]
-    # What the command line sets, it sets at all of them.
+    # The command line's setting applies to all of them.
     changed = plan.with_settings(base, {"nodes": ["4"]})
     assert changed.at == ({}, {"messages": 9}, {"messages": 9})
     points = plan.points(changed, RING, cores=1)
@@ -217,7 +217,7 @@ def test_of_a_suite_each_experiment_takes_the_contenders_that_are_its_own(catalo
     assert chosen(catalogue, "both", "one") == [("first", ("one",)), ("second", ("one",))]
     # An experiment that is left without contenders is left out.
     assert chosen(catalogue, "both", "two") == [("second", ("two",))]
-    # What no experiment lists can take part in all of them.
+    # A contender that no experiment lists can take part in all of them.
     assert chosen(catalogue, "both", "three") == [("first", ("three",)), ("second", ("three",))]
     assert chosen(catalogue, "both", "two", "three") == [("first", ("three",)), ("second", ("two", "three"))]
 

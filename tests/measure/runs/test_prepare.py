@@ -386,7 +386,7 @@ def test_a_run_keeps_the_cpus_of_trials_and_what_contenders_run_on(
     manifest.write_text(re.sub(r"(\[runtime\.\w+\]\n)", r'\1title = "Fakery"\n', text), encoding="utf-8")
     here = os.sched_getaffinity(0)
     try:
-        # Where ringside keeps itself to.
+        # The CPUs to which ringside restricts itself.
         os.sched_setaffinity(0, {min(here)})
         _, _, run = started(FakeExecutor())
     finally:

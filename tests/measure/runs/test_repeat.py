@@ -1,4 +1,4 @@
-"""Which trial is repeated, and how: through a fake executor."""
+"""Decides which trial is repeated, and how: through a fake executor."""
 
 import shlex
 import subprocess

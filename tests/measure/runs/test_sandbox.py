@@ -106,7 +106,7 @@ print(os.getpid())
 
 
 def tries(tmp_path: Path, action: str) -> str:
-    """What an action says inside, or the error that it gets."""
+    """The output of an action inside, or its error."""
     body = "\n".join(f"    {line}" for line in action.splitlines())
     return says(
         tmp_path, f"import glob, os, socket\ntry:\n{body}\nexcept OSError as e:\n    print(e.strerror)"
@@ -174,7 +174,7 @@ def test_it_cannot_read_what_only_root_may_read(tmp_path: Path) -> None:
     # Nor can it take away what covers it, with a user namespace of its own.
     uncover = "import os; os.system('unshare -rm sh -c \"umount /etc/shadow; cat /etc/shadow\"')"
     assert ":" not in says(tmp_path, f"{uncover}; print()").replace("umount:", "").replace("cat:", "")
-    # What everybody may read is there.
+    # Files that everybody may read are there.
     assert tries(tmp_path, "print(len(open('/etc/passwd').read()) > 0)") == "True"
 
 

@@ -209,7 +209,7 @@ def test_messages_become_a_trial() -> None:
     assert trial.load("measured", "long").requests == 8
     assert trial.load("warm-up") is None
     assert trial.missing == ("cgroup: no",)
-    # What the runner knew before stays.
+    # The runner's earlier facts stay.
     assert (trial.cell, trial.cpus, trial.memory_limit_bytes) == (BLANK.cell, (1,), 750)
 
 

@@ -1,4 +1,5 @@
-"""Which release of apt's brings a runtime, and what `setup` installs, by programs that answer as apt does."""
+"""The apt release that brings a runtime, and the packages that `setup` installs; programs answer as apt
+does."""
 
 import os
 import re

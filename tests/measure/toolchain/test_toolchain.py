@@ -85,7 +85,7 @@ def test_one_program_is_built_where_it_is_enough(tmp_path: Path, thing: Path, to
     assert prepared("ring") == (ring, built)
     whole, built = prepared("")
     assert (built, whole.content) == (["first", "ring", "jobs", "last"], ring.content)
-    # What was built for a run stays its own; others use the whole.
+    # A build for a run stays its own; others use the whole.
     assert prepared("ring")[0] == ring
     assert prepared("fib")[0] == whole
 
@@ -102,7 +102,7 @@ def test_the_folder_of_a_build(tmp_path: Path, thing: Path, monkeypatch: pytest.
     content = toolchain.content_hash(made, receipt)
     folder = tmp_path.resolve() / "deep/builds" / f"thing-{content[:12]}"
     assert ready == Ready(made, receipt, folder, content)
-    # What its commands printed, in the contender's folder.
+    # The output of its commands, in the contender's folder.
     assert (ready.build / ".built").read_text() == (
         f"$ sh -c pwd; echo $0 $1 {thing} {ready.build}\n{made.folder}\n{thing} {ready.build}\n"
     )

@@ -175,6 +175,6 @@ def test_a_program_of_a_command_that_is_built_anew_during_a_run_is_noticed(workp
         assert reason
         assert reason.startswith("its program has changed since the run began: ")
         assert file.name in reason
-        # What it was again is no change either.
+        # A file with its old content again is no change either.
         file.write_bytes(before)
         assert watch.changed_sources(ready) is None

@@ -67,7 +67,7 @@ def test_the_request_is_the_command_as_it_is(tmp_path: Path) -> None:
     assert request.env.keys() == {"PATH", "RINGSIDE_PADDING", "HYPERFINE_ITERATION"}
     assert (trial.outcome, trial.report, trial.cpus, trial.cell) == (Outcome.OK, OK, (1,), Cell("B", POINT))
     assert trial.started_at
-    # What was observed in the middle of it serves no figure.
+    # No figure needs the samples.
     assert (trial.samples, trial.marks) == ((), {})
 
 
@@ -224,7 +224,7 @@ def test_a_failure_is_concluded_too_and_more_important(tmp_path: Path, failure: 
         execute(of)
     assert "conclude" not in str(caught.value)
     assert notes(tmp_path) == ["conclude"]
-    # Where nothing else failed, it is a failure.
+    # If nothing else failed, it is a failure.
     fine = trials_of(FakeExecutor(), tmp_path, {"conclude": (line,)}, ignored="all")
     with pytest.raises(CommandFailedError, match="^--conclude sh -c .* failed with exit status 5$"):
         execute(fine)

@@ -1,4 +1,4 @@
-"""Where the output of a command goes, by real pipes and files."""
+"""The destination of a command's output, by real pipes and files."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""What axe-core finds in the pages, in light and in dark: no serious or critical violation."""
+"""axe-core's findings about the pages, in light and in dark: no serious or critical violation."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -60,7 +60,7 @@ def violations(page: Page) -> list[str]:
 def look(
     browser: Browser, urls: dict[str, str], origin: str, ready: Callable[[Page], None] = wait_until_drawn
 ) -> list[str]:
-    """What is wrong with pages, by their names."""
+    """The faults of pages, by their names."""
     wrong = []
     for scheme in SCHEMES:
         faults: list[str] = []

@@ -61,7 +61,7 @@ class Reader(HTMLParser):
         self.feed(text)
 
     def unpacked(self, name: str) -> Any:
-        """What the page unpacks when it is needed."""
+        """The content that the page unpacks when it is needed."""
         text = "".join(data for attributes, data in self.scripts if attributes.get("id") == name)
         return json.loads(gzip.decompress(base64.b64decode(text)))
 
@@ -246,7 +246,7 @@ def test_facts_of_the_machine(without_vega: None) -> None:
     text = read(example(host=host)).text()
     assert "4 CPUs, 2 usable" in text
     assert "turbo unknown" in text
-    # What changes from run to run stands by itself, rounded.
+    # Facts that change from run to run stand separately, rounded.
     busy = {**HOST, "load_average": [1.28564453125, 1, 2.5], "pressure_cpu": 24.81, "revision": "abc"}
     quiet = {**busy, "load_average": [0.1, 0.1, 0.1], "pressure_cpu": 0.4, "revision": "abd"}
     text = read(example(host=busy), example(host=quiet)).text()

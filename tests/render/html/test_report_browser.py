@@ -183,7 +183,7 @@ def test_no_window_scrolls_sideways(drawn: Page, width: int) -> None:
     drawn.set_viewport_size({"width": width, "height": 900})
     assert sideways(drawn) <= 0
     if width > 1700:
-        # What is there is used.
+        # The page uses the available width.
         assert drawn.locator("main").evaluate("main => main.clientWidth") > 1600
     drawn.set_viewport_size({"width": 1280, "height": 900})
 
@@ -226,7 +226,7 @@ def is_dark(page: Page) -> bool:
 
 
 def brightness(colour: str) -> float:
-    """Of `rgb(20, 23, 27)` the mean, from 0 to 255."""
+    """The mean of `rgb(20, 23, 27)`, from 0 to 255."""
     return statistics.fmean(float(part) for part in colour.strip("rgba()").split(",")[:3])
 
 

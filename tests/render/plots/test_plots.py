@@ -267,7 +267,7 @@ def test_logarithmic_ticks_are_few_and_inside(low: float, times: float) -> None:
 
 @given(st.dictionaries(st.text(max_size=5), st.floats(0, 280), max_size=40))
 def test_labels_never_overlap_and_keep_their_order(wanted: dict[str, float]) -> None:
-    """Of more labels than lines as many as fit are kept, the first one included."""
+    """If there are more labels than lines, as many as fit are kept, the first one included."""
     placed = {row["contender"]: row["y"] for row in spec.edge_labels(wanted, 280)}
     assert len(placed) == min(len(wanted), 20)
     assert [wanted[name] for name in placed] == sorted(wanted[name] for name in placed)
@@ -302,7 +302,7 @@ def test_percentiles_end_where_requests_do(tmp_path: Path) -> None:
 
 
 def test_latency_against_rate(tmp_path: Path) -> None:
-    """Where the rate is a factor, and where trials go through rates."""
+    """If the rate is a factor, and if trials go through rates."""
     points = tuple({"rate": rate} for rate in (0, 50, 100, 200))
     factors = {"kind": "io", "requests": 100, "concurrency": 20}
     fanout = run_of(

@@ -27,7 +27,7 @@ ATOM = "{http://www.w3.org/2005/Atom}"
 
 
 class Links(HTMLParser):
-    """Where a page's elements lead, and what in it can be led to."""
+    """The targets of a page's links, and the places in it that links can name."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

@@ -40,7 +40,7 @@ def text() -> Iterator[str]:
 
 
 def first_look(of: RunAnalysis, width: int) -> str:
-    """What `ringside show RUN` prints of a run, on a screen of so many columns."""
+    """The output of `ringside show RUN` for a run, on a screen of so many columns."""
     terminal.show(of, Console(file=(out := io.StringIO()), width=width, highlight=False, markup=False))
     return out.getvalue()
 
@@ -56,7 +56,7 @@ def test_a_first_look_fits_the_narrowest_screen() -> None:
 
 
 def looks() -> Iterator[tuple[RunAnalysis, dict[str, str], list[str]]]:
-    """Of each table of a first look its run, its last column by the name of the row, and its sentences."""
+    """For each table of a first look its run, its last column by the name of the row, and its sentences."""
     for of in analyses():
         # So wide that nothing is wrapped: a heading, one table, a paragraph; after the last one warnings.
         for part in re.split(r"\n(?=warning: )", first_look(of, 2000))[0].split("\n\n"):
@@ -69,7 +69,7 @@ def looks() -> Iterator[tuple[RunAnalysis, dict[str, str], list[str]]]:
 
 
 def contradictions(of: RunAnalysis, table: dict[str, str], sentences: list[str]) -> Iterator[str]:
-    """What the sentences of a point say against the table's distances from the baseline."""
+    """The contradictions between the sentences of a point and the table's distances from the baseline."""
     base, small = of.experiment.baseline, of.headline.smaller_is_better
     low, high = ("lower", "higher") if small else ("higher", "lower")
     better = {name for name in table if re.search(rf"\b(faster|less|{low})\b", table[name])}

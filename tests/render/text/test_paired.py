@@ -1,4 +1,4 @@
-"""What `vs` and `load --vs` show and export, from made-up executions and loads."""
+"""The output and exports of `vs` and `load --vs`, from made-up executions and loads."""
 
 import dataclasses
 import io

@@ -192,7 +192,7 @@ OUTLOOKS = (
 
 
 def outlooks() -> Iterable[TableData]:
-    """What the law says of more cores, with the ends of its interval."""
+    """The law's prediction for more cores, with the ends of its interval."""
     run = over_cores(1, 2, 4, 8)
     (scaling,) = run.cores_scaling
     rows = (dataclasses.replace(scaling.rows[0], outlook=each, outlook_ends=ends) for each, ends in OUTLOOKS)

@@ -119,7 +119,7 @@ def test_warnings_are_the_last(points: int) -> None:
     warnings = [number for number, line in enumerate(lines) if line.startswith("warning: ")]
     assert "[unfinished]" in lines[warnings[0]]
     assert warnings == list(range(warnings[0], len(lines)))
-    # What would be said of each point alike is said of the first.
+    # A sentence that holds for each point alike is printed for the first.
     assert sum(line.startswith("Not decided yet") for line in lines) == 1
 
 
