@@ -125,12 +125,15 @@ def test_ratios_over_the_floor(small: RunAnalysis) -> None:
 def test_how_far_behind_the_best_each_is(small: RunAnalysis) -> None:
     """For a time: how many times the best of the baseline's class; for a rate: how many times the best is."""
     for place in (P, Q):
-        behind = [small.times_worse(name, place) for name in ("erlang", "go", "limit")]
-        assert behind == [1, near(1.5), near(0.08)]
+        assert [small.times_worse(name, place) for name in small.names] == [1, near(1.5), near(0.08)]
     rates = medians(P, metric="rate", slow=50.0, fast=400.0, middle=100.0)
     by_rate = analysis(rates, metrics=["rate"], failed=[("none", P)])
     expected = {"fast": 1, "middle": near(4.0), "slow": near(8.0), "none": None}
     assert {name: by_rate.times_worse(name, P) for name in expected} == expected
+    # The best median has the worse pairs: no multiple of the best is below 1.
+    mostly = [8.0] * 3 + [10.0] * 2 + [9.1] * 2
+    even = analysis({("steady", P): {"hop_ns": [9.0] * 7}, ("mostly", P): {"hop_ns": mostly}})
+    assert (even.times_worse("steady", P), even.times_worse("mostly", P)) == (1, 1)
 
 
 def test_a_run_without_trials_has_no_figures() -> None:

@@ -69,11 +69,11 @@ def test_the_cells_of_a_column() -> None:
     )
     (column,) = overview([run]).columns
     assert {name: column.cell(name) for name in run.names} == {
-        "erlang": OverviewCell(near(2.0), False, (2, 2), "", None),
-        "go": OverviewCell(1.0, True, (1, 1), "", None),
-        "thin": OverviewCell(near(1 / 3), False, None, "bare", None),
-        "limit": OverviewCell(near(1 / 15), False, None, "floor", None),
-        "python": OverviewCell(None, False, None, "", Outcome.CRASHED),
+        "erlang": OverviewCell(near(2.0), (2, 2), "", None),
+        "go": OverviewCell(1.0, (1, 1), "", None),
+        "thin": OverviewCell(near(1 / 3), None, "bare", None),
+        "limit": OverviewCell(near(1 / 15), None, "floor", None),
+        "python": OverviewCell(None, None, "", Outcome.CRASHED),
     }
     assert column.cell("tornado") is None
 
@@ -82,7 +82,7 @@ def test_where_all_have_failed_none_is_ahead() -> None:
     run = analysis({("go", SMALL): {"hop_ns": scaled(5.0)}}, failed=[("go", LARGE)])
     (column,) = overview([run]).columns
     assert column.point == LARGE
-    assert column.cell("go") == OverviewCell(None, True, None, "", Outcome.CRASHED)
+    assert column.cell("go") == OverviewCell(None, None, "", Outcome.CRASHED)
 
 
 def test_what_concerns_the_machine_is_said_once() -> None:

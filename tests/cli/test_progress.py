@@ -109,11 +109,11 @@ def test_a_suite_says_what_is_done_what_is_next_and_the_time_left(clock: list[fl
             # Twice as long as planned, and so may be the rest.
             clock[0] += 90
     assert out.getvalue().splitlines() == [
-        "part 1 of 2, ring (then jobs), about 2 min left",
+        "part 1 of 2, about 2 min left: ring (then jobs)",
         "go: not here (install it)",
-        "part 1 of 2, ring (then jobs): block 1 of 7, about 2 min left",
-        "part 2 of 2, jobs, about 3 min left",
-        "part 2 of 2, jobs: block 1 of 7, about 3 min left",
+        "part 1 of 2, about 2 min left: ring (then jobs): block 1 of 7",
+        "part 2 of 2, about 3 min left: jobs",
+        "part 2 of 2, about 3 min left: jobs: block 1 of 7",
     ]
 
 

@@ -105,12 +105,12 @@ def test_parts_are_made_ready_one_after_the_other(suite: Path, monkeypatch: pyte
     done = in_process("run", "both", "--setup", "--json")
     assert [words[0] for words in asked] == ["update", "install"]
     assert [line for line in done.stderr.splitlines() if line != "warming up"] == [
-        "part 1 of 2, first (then second)",
-        "part 1 of 2, first (then second): block 1 of 1",
-        "part 2 of 2, second",
+        "part 1 of 2: first (then second)",
+        "part 1 of 2: first (then second): block 1 of 1",
+        "part 2 of 2: second",
         "installing runtimes with apt-get: two",
         "building two",
-        "part 2 of 2, second: block 1 of 1",
+        "part 2 of 2: second: block 1 of 1",
     ]
     assert [len(run["cells"]) for run in json.loads(done.stdout)["runs"]] == [1, 2]
 
@@ -137,7 +137,7 @@ def test_an_interrupt_before_the_first_run_ends_all(suite: Path, monkeypatch: py
 
     monkeypatch.setattr(LocalCampaign, "prepare", interrupt)
     said = in_process("run", "both", status=130).stderr.splitlines()
-    assert said == ["part 1 of 2, first (then second)", "ringside: interrupted"]
+    assert said == ["part 1 of 2: first (then second)", "ringside: interrupted"]
 
 
 def test_a_suite_that_was_cut_off_goes_on(suite: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -231,8 +231,8 @@ class RunFigures:
         }
 
     def times_worse(self, name: str, point: Point) -> float | None:
-        """How many times worse a contender's headline is than the best one of the baseline's class. None if
-        the contender has no figure, or if it failed too often and its figure is better than the best."""
+        """How many times worse a contender's headline is than the best median of the baseline's class: at
+        least 1 in this class. None without a figure, or if it is better than the best but often failed."""
         headline, ranking = self.headline, self.rankings[self.headline.name, point]
         best = ranking.order[0]
         if name == best:
@@ -241,7 +241,7 @@ class RunFigures:
         ratio = self.ratio(headline.name, *(Cell(each, point) for each in pair))
         if ratio is None or (ratio.estimate < 1 and name in ranking.failing):
             return None
-        return ratio.estimate
+        return max(ratio.estimate, 1.0) if self.kind(name) == self.kind(best) else ratio.estimate
 
     @cached_property
     def overview_point(self) -> Point:

@@ -51,12 +51,10 @@ def sources_of(analyses: Iterable[RunAnalysis]) -> tuple[Published, ...]:
 
 @dataclass(frozen=True, slots=True)
 class OverviewCell:
-    """A contender in a problem. `ratio`: how many times worse it is than the best of the baseline's class;
-    None without figures. `ranks`: the first and the last that it can have; None without figures, and in
-    another class. `other_class`: unless it is the baseline's. `outcome`: how its first failed trial ended."""
+    """A contender in a problem. `ratio`: `times_worse`. `ranks`: first and last possible; None without figure
+    and in another class. `other_class`: unless it is the baseline's. `outcome`: of its first failure."""
 
     ratio: float | None
-    is_best: bool
     ranks: tuple[int, int] | None
     other_class: str
     outcome: Outcome | None
@@ -80,7 +78,6 @@ class OverviewColumn:
         outcomes = self.analysis.cell(name, self.point).outcomes
         return OverviewCell(
             ratio=self.analysis.times_worse(name, self.point),
-            is_best=name == ranking.order[0],
             ranks=None if is_other else ranking.ranks.get(name),
             other_class=kind if is_other else "",
             outcome=next((each for each in outcomes if each is not Outcome.OK), None),

@@ -58,7 +58,7 @@ class LiveProgress(Listener):
         self._said: set[str] = set()
         # When the first part of a suite began, and when the last one, or a run by itself, may end.
         self._suite_began = self._ends = 0.0
-        self._part = ""
+        self._part: tuple[str, ...] = ()
         # The arguments of `ringside repeat`: the run, and its contenders outside the catalogue.
         self._repeated: tuple[str, ...] = ()
         # A point in words, by the factors that vary in the run.
@@ -90,7 +90,7 @@ class LiveProgress(Listener):
             rate = (now - self._suite_began) / done_s if done_s else 1.0
             self._ends = now + rate * (sum(planned_s) - done_s)
         after = f" (then {parts[number][0]})" if number < len(parts) else ""
-        self._part = f"part {number} of {len(parts)}, {parts[number - 1][0]}{after}"
+        self._part = (f"part {number} of {len(parts)}", f"{parts[number - 1][0]}{after}")
         self._now("starting", self._where())
 
     def on_prepare(self, contender: str) -> None:
@@ -200,13 +200,15 @@ class LiveProgress(Listener):
         self._failed.add(cell)
 
     def _where(self) -> str:
-        """The part of a suite, the block, and the time left, as far as they are known."""
+        """The part of a suite, the time left and the block, as far as known, before terminals cut it."""
         left_s = self._ends - time.monotonic()
         # Minutes where nobody counts seconds.
         left = f"{left_s / 60:.0f} min" if left_s >= 90 else duration(max(1.0, left_s))
         block = f"block {self._block}{f' of {self._most}' * bool(self._most)}" if self._block else ""
-        what = ": ".join(filter(None, (self._part, block)))
-        return f"{what}, about {left} left" if what and self._ends else what
+        known = [*self._part, *([block] if block else [])]
+        if known and self._ends:
+            known[0] += f", about {left} left"
+        return ": ".join(known)
 
     def _now(self, doing: str, line: str = "", *, draws: bool = True) -> None:
         """Show the current activity; `line`: the text for a log without a live line."""

@@ -56,7 +56,7 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
     let wrong = errors.of(ErrorKind::Status) + errors.of(ErrorKind::Content);
     let kept = (record.answered(open_loop) + wrong as f64) / record.intended as f64;
     let effect = match streams {
-        true => "streams were opened later by that, or unstamped messages seem to be",
+        true => "it may have opened a stream, or read a message, that much too late",
         false => "latencies include that",
     };
     let unsent = match record.unsent {

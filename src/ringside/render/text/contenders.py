@@ -87,9 +87,10 @@ def _overview_cell(column: OverviewColumn, name: str) -> TableCell:
         return TableCell("", "quiet")
     if cell.ratio is None:
         return TableCell(str(cell.outcome), "failed") if cell.outcome else cells.ABSENT
-    ratio = "1" if cell.is_best else units.significant(cell.ratio, 2)
+    ratio = "1" if cell.ratio == 1 else units.significant(cell.ratio, 2)
     may_be_first = cell.ranks and cell.ranks[0] == 1
-    return TableCell(f"{ratio}*" if may_be_first else ratio, "faster" if may_be_first else "number")
+    mark = f" {cell.other_class}" if cell.other_class else "*" if may_be_first else ""
+    return TableCell(ratio + mark, "faster" if may_be_first else "number")
 
 
 def _explanation(column: OverviewColumn) -> str:
