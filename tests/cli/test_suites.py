@@ -129,6 +129,7 @@ def test_what_was_measured_is_there_when_a_later_part_has_no_room(
     hint = re.search(r"`ringside run --resume (\S+)` continues it, `ringside show \1` shows", said)
     assert hint is not None
     assert "first" in in_process("show", hint[1]).stdout
+    assert "first" in in_process("run", "--resume", hint[1], status=2).stdout
 
 
 def test_an_interrupt_before_the_first_run_ends_all(suite: Path, monkeypatch: pytest.MonkeyPatch) -> None:

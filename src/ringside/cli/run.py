@@ -138,7 +138,7 @@ def _show_plan(settings: RunSettings, task: Task, catalogue: Catalogue) -> int:
 def _carry_out(settings: RunSettings, task: Task, catalogue: Catalogue, storage: Store | None) -> int:
     """Carry out a task and show its results; the exit status. `storage`: None if the task is new."""
     # The first answers are there long before the last; those of sessions are shown together.
-    shows_parts = bool(task.suite_id) and not (settings.resume or settings.form or settings.sessions > 1)
+    shows_parts = task.suite_id and task.selection and task.selection.sessions == 1 and not settings.form
     with ExitStack() as stack:
         progress = stack.enter_context(LiveProgress(context.stderr_console()))
         make: Callable[[Store], Campaign]
@@ -171,9 +171,11 @@ def _carry_out(settings: RunSettings, task: Task, catalogue: Catalogue, storage:
                 terminal.show(analysis_of(store, run), console, printed, everything=settings.everything)
 
         campaign = make(store)
+        for run in (each for each in task.runs if shows_parts and each not in task.unfinished):
+            show_part(run)
         failure = _failure(campaign, settings, show_part if shows_parts else None, free_cpus)
     if failure is not None:
-        begun = (campaign.task.suite_id or campaign.runs[-1].id) if campaign.runs else None
+        begun = campaign.task.suite_id or campaign.runs[-1].id if campaign.runs else ""
         streams.say(f"{failure or 'interrupted'}{_resume_hint(settings, begun)}")
         return EXIT_USAGE if failure else EXIT_INTERRUPTED
     stored = [store.run(run.id) for run in campaign.runs]
@@ -255,13 +257,12 @@ def _failure(
     return failure
 
 
-def _resume_hint(settings: RunSettings, name: str | None) -> str:
+def _resume_hint(settings: RunSettings, name: str) -> str:
     """How the run, or suite, of that name is resumed; empty if none has begun."""
-    if name is None:
-        return ""
     resume = ["run", "--resume", name, *with_options(Selection(name, outside=settings.outside))]
     if settings.on:
         resume += ["--on", settings.on]
     if isinstance(settings.nodes, tuple):
         resume += ["--engines", ",".join(settings.nodes)]
-    return f"; `{with_store(*resume)}` continues it, `{with_store('show', name)}` shows its trials so far"
+    hint = f"; `{with_store(*resume)}` continues it, `{with_store('show', name)}` shows its trials so far"
+    return hint if name else ""

@@ -71,11 +71,10 @@ def failure_table(analysis: RunAnalysis) -> TableData | None:
 
 def overview_table(overview: Overview) -> TableData:
     """A row per contender, a column per problem: how many times the best headline. Without the floors."""
-    floors = {column.analysis.floor for column in overview.columns}
     rows: list[Row] = [
         [("program", name), *((column.label, _overview_cell(column, name)) for column in overview.columns)]
         for name in overview.names
-        if name not in floors
+        if name not in {column.analysis.floor for column in overview.columns}
     ]
     title = "Times the best of each problem; * may be first"
     return table(title, rows, notes=map(_explanation, overview.columns))
