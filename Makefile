@@ -31,7 +31,8 @@ setup-integration: setup-test
 # The runtimes of each problem are made ready when its turn comes: the first table is not kept waiting.
 showdown:
 	@scripts/setup --later
-	@.venv/bin/python scripts/showdown.py
+	@trap : INT; .venv/bin/python scripts/showdown.py; status=$$?; command -v ringside >/dev/null || \
+	  echo 'for these commands: export PATH="$$PWD/.venv/bin:$$PATH"' >&2; exit $$status
 
 ruff: setup-test
 	.venv/bin/ruff format --check .

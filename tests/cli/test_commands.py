@@ -229,7 +229,7 @@ def test_a_runs_own_page(workplace: Path, add_fake: Add, add_experiment: Add, co
     done = in_process("run", "solo", "--report", "page.html")
     # Once, as the last line.
     assert re.fullmatch(r"page\.html \([0-9.]+ MB\)", done.stderr.strip().splitlines()[-1])
-    assert "ringside report" not in done.stderr
+    assert ("ringside report" in done.stderr, "page.html" in done.stdout) == (False, False)
     page = (workplace / "page.html").read_text()
     in_process("report", "-o", "page.html")
     assert (workplace / "page.html").read_text() == page

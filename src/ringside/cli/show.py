@@ -86,7 +86,7 @@ def present(
             terminal.show_overview(suite_analysis, console, everything=everything)
         name = suite or runs[0].id
         hints = [] if everything else [f"all tables: {with_store('show', name, '--all')}"]
-        hints.append(f"page: {report_to or with_store('report', name) + ' (writes report.html)'}")
+        hints += [] if report_to else [f"page: {with_store('report', name)} (writes report.html)"]
         # Whole lines: a command that is cut in two cannot be pasted.
         console.print(*hints, sep="\n", style="dim", soft_wrap=True)
     elif form == "markdown":
