@@ -8,17 +8,17 @@ fn expecting(request: Value, expect: Value) -> Value {
 }
 
 fn lines(total: u64) -> Value {
-    json!({"result": {"a": "1"}, "lines": {"total": total, "starting": {":": 1, "→": 1}}})
+    json!({"result": {"a": "1"}, "lines": {"total": total, "starting": {":": 1, "*": 1}}})
 }
 
 #[test]
 fn evidence() {
-    let program = |result: &str| sh(&format!("echo ': x'; echo '→ y'; echo; {result}"));
+    let program = |result: &str| sh(&format!("echo ': x'; echo '* y'; echo '→'; {result}"));
     let right = "echo '::result b=2 a=1'";
     let judged = |result: &str, total| run(&expecting(program(result), lines(total)));
     let trial = judged(right, 3);
     trial.is("ok", "");
-    assert_eq!(trial.outcome["output"]["starting"], json!({":": 1, "→": 1}));
+    assert_eq!(trial.outcome["output"]["starting"], json!({":": 1, "*": 1}));
     judged(right, 4).is("wrong-evidence", "3 lines, expected 4");
     judged("echo '::result a=2'", 3).is("wrong-evidence", "a is '2', expected '1'");
     judged("echo '::result b=1'", 3).is("wrong-evidence", "no a");

@@ -11,17 +11,6 @@ use wire::sys::{clock_tick_us, scheduling_of};
 /// The most texts that are kept.
 const MAX_TEXTS: usize = 8;
 
-/// The sender of a signal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Signaller {
-    Trial(i32),
-    /// A process that has ended since.
-    Ended,
-    /// A process outside of the trial.
-    Other,
-    Unknown,
-}
-
 pub struct Interference {
     texts: Vec<String>,
     files: Rc<KernelFiles>,
@@ -49,16 +38,6 @@ impl Interference {
         if self.texts.len() < MAX_TEXTS && !self.texts.contains(&text) {
             self.texts.push(text);
         }
-    }
-
-    pub fn signal(&mut self, name: &str, by: Signaller) {
-        let by = match by {
-            Signaller::Trial(sender) => format!("process {sender} of the trial"),
-            Signaller::Ended => "a process that has ended".into(),
-            Signaller::Other => "a process outside of the trial".into(),
-            Signaller::Unknown => "a sender that the kernel does not name".into(),
-        };
-        self.add(format!("{name} to the probe from {by}"));
     }
 
     /// Compares all threads of the probe with what they were given: the schedule of its first, and either the CPUs of
@@ -174,15 +153,13 @@ mod tests {
         let files = Rc::new(KernelFiles::open().unwrap());
         let mut seen = Interference::watch(files, false, true);
         for sender in [7, 7, 8] {
-            seen.signal("SIGTERM", Signaller::Trial(sender));
+            seen.add(format!("from {sender}"));
         }
-        seen.signal("SIGTERM", Signaller::Ended);
         for number in 0..100 {
             seen.add(format!("/{number}"));
         }
         let texts = seen.finish();
         assert_eq!(texts.len(), MAX_TEXTS);
-        assert_eq!(texts[0], "SIGTERM to the probe from process 7 of the trial");
-        assert!(texts[2].ends_with("that has ended"));
+        assert_eq!(texts[..3], ["from 7", "from 8", "/0"]);
     }
 }

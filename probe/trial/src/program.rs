@@ -3,7 +3,6 @@
 
 use crate::leave::temporary;
 use crate::loads::Engine;
-use crate::run::Condition;
 use crate::session::Session;
 use crate::tree::cgroup::Cgroup;
 use crate::tree::namespace::{self, Side};
@@ -98,7 +97,7 @@ fn prepare_and_run(engine: Option<&Engine>) -> Result<ExitCode, String> {
             }
         };
         let done = session.carry_out(*request, &signals, &mut requests, &mut writer)?;
-        let is_good = matches!(done, Ok(Condition::Good));
+        let is_good = matches!(done, Ok(true));
         let status = close(done.map(|_| ()), writer);
         if !is_good {
             return Ok(status);

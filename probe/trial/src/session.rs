@@ -7,7 +7,7 @@ use crate::leave::shared_memory::SharedMemory;
 use crate::loads::{Engine, Loads};
 use crate::program::NO_ENGINE;
 use crate::reference;
-use crate::run::{run, Condition, Setup};
+use crate::run::{run, Setup};
 use crate::sample::host::KernelFiles;
 use crate::start::launcher::Launcher;
 use crate::tree::cgroup::Cgroup;
@@ -77,15 +77,15 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// Carries out a trial. `notices`: what the driver says meanwhile, where engines elsewhere have its loads. The
-    /// outer error: it could not begin.
+    /// Carries out a trial. `notices`: what the driver says meanwhile, where engines elsewhere have its loads.
+    /// Returns whether the probe can carry out another. The outer error: it could not begin.
     pub fn carry_out(
         &mut self,
         mut request: Request,
         signals: &OwnedFd,
         notices: &mut Requests,
         writer: &mut Writer,
-    ) -> Result<Result<Condition, ReaderGone>, String> {
+    ) -> Result<Result<bool, ReaderGone>, String> {
         let reference = request.reference.then(|| reference::measure(&request.cpus)).transpose()?;
         let inherited_cpus = self.cpus.pin(&request)?;
         let loads = self.loads(&mut request)?;
@@ -115,11 +115,11 @@ impl<'a> Session<'a> {
         let begin_ns = clock::now_ns();
         let done = run(&request, setup, notices, writer)
             .map_err(|error| format!("cannot begin the trial: {error}"))?;
-        Ok(done.map(|(condition, cgroup)| {
+        Ok(done.map(|(is_good, cgroup)| {
             self.cgroup = cgroup;
             self.last_ns = clock::now_ns().saturating_sub(begin_ns);
             self.trials += 1;
-            condition
+            is_good
         }))
     }
 

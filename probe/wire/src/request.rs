@@ -188,6 +188,9 @@ impl Request {
             let is_wrong = |path: &String| path.is_empty() || path.contains('\0');
             refuse!(path.as_ref().is_some_and(is_wrong), "{key}: name a file");
         }
+        let lines = self.expect.iter().flat_map(|expect| &expect.lines);
+        let mut prefixes = lines.flat_map(|lines| lines.starting.keys());
+        refuse!(!prefixes.all(char::is_ascii), "expect.lines.starting: only characters of ASCII");
         let writes_elsewhere = self.stdout.is_some() || self.stderr.is_some();
         let is_wrong = writes_elsewhere && !self.plain;
         refuse!(is_wrong, "stdout, stderr: only a plain command may write elsewhere");
@@ -295,11 +298,13 @@ mod tests {
     }
 
     #[test]
-    fn a_prefix_is_one_character() {
+    fn a_prefix_is_one_character_of_ascii() {
         let mut request = base();
-        request["expect"] = json!({"result": {}, "lines": {"total": 2, "starting": {":": 1, "→": 1}}});
+        request["expect"] = json!({"result": {}, "lines": {"total": 2, "starting": {":": 1, "*": 1}}});
         assert!(parse(request.to_string().as_bytes()).is_ok());
-        request["expect"] = json!({"result": {}, "lines": {"starting": {"ab": 1}}});
-        assert!(parse(request.to_string().as_bytes()).is_err());
+        for prefix in ["ab", "→", ""] {
+            request["expect"] = json!({"result": {}, "lines": {"starting": {prefix: 1}}});
+            assert!(parse(request.to_string().as_bytes()).is_err(), "{prefix}");
+        }
     }
 }

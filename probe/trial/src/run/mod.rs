@@ -11,7 +11,7 @@ mod serving;
 mod setup;
 mod wait;
 
-use crate::interference::{Interference, Signaller};
+use crate::interference::Interference;
 use crate::leave::places::Places;
 use crate::loads::Loads;
 use crate::reference;
@@ -29,7 +29,7 @@ use crate::tree::supervise::Supervisor;
 use end::End;
 use outcome::Findings;
 use program_output::ProgramOutput;
-pub use setup::{Condition, Setup};
+pub use setup::Setup;
 use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::io::OwnedFd;
@@ -102,7 +102,7 @@ pub fn run(
     mut setup: Setup,
     notices: &mut Requests,
     writer: &mut Writer,
-) -> io::Result<Result<(Condition, Option<Cgroup>), ReaderGone>> {
+) -> io::Result<Result<(bool, Option<Cgroup>), ReaderGone>> {
     let probe_cpu_ns = clock::process_cpu_ns();
     let program_cpus = pin::program_cpus(request, &setup.inherited_cpus);
     let host = setup.is_compared.then(|| HostBaseline::read(&setup.files, &program_cpus));
@@ -196,7 +196,7 @@ impl From<ReaderGone> for Abort {
 }
 
 impl Trial<'_, '_> {
-    fn carry_out(&mut self) -> Result<(Condition, Option<Cgroup>), Abort> {
+    fn carry_out(&mut self) -> Result<(bool, Option<Cgroup>), Abort> {
         match self.watch() {
             // The outcome says that the program took what the probe needs.
             Err(Abort::Failed(_)) if self.interference.lowered_limits().is_some() => {}
@@ -260,6 +260,7 @@ impl Trial<'_, '_> {
             }
             loads.report(self.writer)?;
         }
+        // Otherwise the program may have changed the probe.
         let is_good =
             outcome.outcome == Verdict::Ok && outcome.interference.is_empty() && outcome.left_files == 0;
         // A contender with rights there could have frozen or slowed it for the next one.
@@ -267,11 +268,7 @@ impl Trial<'_, '_> {
         // Dropped before the outcome, whose reader then finds no cgroup of a probe that ends.
         let cgroup = cgroup.filter(Cgroup::can_be_used_again);
         self.writer.send(&outcome, false)?;
-        let condition = match is_good {
-            true => Condition::Good,
-            false => Condition::Spent,
-        };
-        Ok((condition, cgroup))
+        Ok((is_good, cgroup))
     }
 
     /// The CPUs that threads of the probe may have besides those of its first thread.
@@ -419,28 +416,25 @@ impl Trial<'_, '_> {
                 libc::SIGCONT => "SIGCONT",
                 _ => "SIGTERM",
             };
-            let sender = match sender {
-                Sender::Process(sender) if Some(sender) == self.parent => Sender::Outside,
-                sender => sender,
-            };
-            let by = match sender {
-                Sender::Outside => Signaller::Other,
-                Sender::Unknown => Signaller::Unknown,
-                // Once the sender has ended, the probe cannot tell whether it was of the trial. Ctrl-C and ringside
-                // itself come from others.
+            // If the sender has ended, the probe cannot tell whether it was of the trial. Ctrl-C and ringside itself come
+            // from others.
+            let inside = match sender {
+                Sender::Outside => None,
+                Sender::Unknown => Some("a sender that the kernel does not name".into()),
+                Sender::Process(sender) if Some(sender) == self.parent => None,
                 Sender::Process(sender) => match self.supervisor.is_of_trial(sender) {
-                    Some(true) => Signaller::Trial(sender),
-                    Some(false) => Signaller::Other,
-                    None => Signaller::Ended,
+                    Some(true) => Some(format!("process {sender} of the trial")),
+                    Some(false) => None,
+                    None => Some("a process that has ended".into()),
                 },
             };
             // A probe that is told to go on was stopped, and has measured nothing meanwhile.
-            match by {
-                Signaller::Other if signal != libc::SIGCONT => {
-                    self.stop(Cause::Interrupted(name.into()));
-                }
-                by => self.interference.signal(name, by),
+            if inside.is_none() && signal != libc::SIGCONT {
+                self.stop(Cause::Interrupted(name.into()));
+                continue;
             }
+            let by = inside.unwrap_or_else(|| "a process outside of the trial".into());
+            self.interference.add(format!("{name} to the probe from {by}"));
         }
         ended
     }

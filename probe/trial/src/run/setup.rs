@@ -36,13 +36,6 @@ pub struct Setup<'a> {
     pub is_compared: bool,
 }
 
-/// Whether the probe can carry out another trial: a program may have changed it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Condition {
-    Good,
-    Spent,
-}
-
 /// The parser of the program's stdout.
 pub fn parser(request: &Request) -> StdoutParser {
     if request.plain {

@@ -11,15 +11,14 @@ use xxhash_rust::xxh3::Xxh3Default;
 pub const MAX_LINE_BYTES: usize = 64 * 1024;
 pub const MAX_LINES: u64 = 25_000;
 
-/// The bytes of a line's start that are kept to classify it: one character, or `::`.
-const HEAD_BYTES: usize = 4;
+/// The bytes of a line's start that are kept to classify it: `::` or another character.
+const HEAD_BYTES: usize = 2;
 
 pub struct StdoutParser {
     /// The number of ordinary lines: those that are not protocol lines. Those of a plain program are not counted.
     pub total: u64,
+    /// By their first byte.
     ascii: [u64; 128],
-    /// Counts by prefixes that are not ASCII.
-    non_ascii: Vec<(char, u64)>,
     prefixes: Vec<char>,
     /// The hash of ordinary lines, each with its newline, if the request asks for it.
     hash: Option<Hash>,
@@ -50,15 +49,12 @@ enum State {
 const LINE_START: State = State::Head { bytes: [0; HEAD_BYTES], len: 0 };
 
 impl StdoutParser {
-    /// `prefixes`: first characters by which lines are counted; `hashed`: whether lines are hashed.
+    /// `prefixes`: first characters, of ASCII, by which lines are counted; `hashed`: whether lines are hashed.
     pub fn new(prefixes: impl Iterator<Item = char>, hashed: bool) -> StdoutParser {
-        let prefixes: Vec<char> = prefixes.collect();
-        let non_ascii = prefixes.iter().filter(|prefix| !prefix.is_ascii());
         StdoutParser {
             total: 0,
             ascii: [0; 128],
-            non_ascii: non_ascii.map(|&prefix| (prefix, 0)).collect(),
-            prefixes,
+            prefixes: prefixes.collect(),
             hash: hashed.then(Hash::new),
             plain: None,
             state: LINE_START,
@@ -76,13 +72,7 @@ impl StdoutParser {
 
     /// The number of ordinary lines by prefix.
     pub fn starting(&self) -> BTreeMap<char, u64> {
-        let count = |&prefix: &char| {
-            let count = match self.ascii.get(prefix as usize) {
-                Some(&count) => count,
-                None => self.non_ascii.iter().find(|(own, _)| *own == prefix).map_or(0, |x| x.1),
-            };
-            (prefix, count)
-        };
+        let count = |&prefix: &char| (prefix, self.ascii.get(prefix as usize).copied().unwrap_or(0));
         self.prefixes.iter().map(count).collect()
     }
 
@@ -137,26 +127,13 @@ impl StdoutParser {
 
     fn count(&mut self, head: &[u8]) {
         self.total += 1;
-        match head.first() {
-            Some(&first) if first < 128 => self.ascii[usize::from(first)] += 1,
-            Some(_) => self.count_non_ascii(head),
-            None => {}
-        }
+        let count = head.first().and_then(|&first| self.ascii.get_mut(usize::from(first)));
+        count.into_iter().for_each(|count| *count += 1);
     }
 
     fn hash_bytes(&mut self, bytes: &[u8]) {
         if let Some(hash) = &mut self.hash {
             hash.update(bytes);
-        }
-    }
-
-    #[cold]
-    fn count_non_ascii(&mut self, head: &[u8]) {
-        for (prefix, count) in &mut self.non_ascii {
-            let mut bytes = [0; 4];
-            if head.starts_with(prefix.encode_utf8(&mut bytes).as_bytes()) {
-                *count += 1;
-            }
         }
     }
 
@@ -166,8 +143,8 @@ impl StdoutParser {
             bytes[len..len + take].copy_from_slice(&piece[..take]);
             len += take;
             piece = &piece[take..];
-            self.state = if len >= 2 && bytes.starts_with(b"::") {
-                State::Protocol(bytes[..len].to_vec())
+            self.state = if bytes == *b"::" {
+                State::Protocol(bytes.to_vec())
             } else if len == HEAD_BYTES {
                 self.count(&bytes);
                 self.hash_bytes(&bytes);
@@ -265,7 +242,7 @@ mod tests {
     }
 
     fn read_and_hash(pieces: &[&[u8]]) -> (u64, BTreeMap<char, u64>, Vec<Parsed>, String) {
-        let mut parser = StdoutParser::new(":*>→".chars(), true);
+        let mut parser = StdoutParser::new(":*>".chars(), true);
         let mut events = Vec::new();
         for piece in pieces {
             parser.feed(piece, &mut |event| events.push(event));
@@ -280,7 +257,7 @@ mod tests {
         let text = ": a\n\n* b\n:\n→ c\n\u{e9}\n:x::y\nlast";
         let (total, starting, events) = read(&[text.as_bytes()]);
         assert_eq!(total, 8);
-        assert_eq!(starting, [(':', 3), ('*', 1), ('>', 0), ('→', 1)].into());
+        assert_eq!(starting, [(':', 3), ('*', 1), ('>', 0)].into());
         assert!(events.is_empty());
         // The first byte that is not ASCII begins no character.
         let (total, starting, _) = read(&[b"\x80\n\x7f\n"]);

@@ -10,7 +10,6 @@ use std::sync::Arc;
 use wire::os::{pipe, set_file_flags};
 use wire::pin;
 use wire::request::{Request, Use};
-use wire::units::nanoseconds;
 
 /// The probe's ends of the program's pipes.
 pub struct Pipes {
@@ -68,17 +67,11 @@ pub fn launch(
         false => &request.cpus,
     };
     let plan = Plan {
+        request,
         paths: candidates(&request.argv[0], path),
-        argv: &request.argv,
-        env: &request.env,
-        cwd: &request.cwd,
         cpus: (!cpus.is_empty()).then(|| pin::set_of(cpus)),
         files: [child_stdin.as_fd(), child_stdout.as_fd(), child_stderr.as_fd()],
         cgroup: cgroup.as_deref().map(Cgroup::files),
-        many_files: request.service.is_some(),
-        plain: request.plain,
-        counted: request.counters,
-        limit_ns: nanoseconds(limits.wall_s),
     };
     let mut started = launcher.start(&plan, missing)?;
     let unmoved = started.unmoved.take();

@@ -9,7 +9,6 @@
 use crate::start::child;
 use crate::start::inherited::Inherited;
 use libc::c_char;
-use std::collections::BTreeMap;
 use std::io;
 use std::mem::size_of;
 use std::os::unix::io::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -17,29 +16,21 @@ use std::os::unix::net::UnixStream;
 use std::ptr;
 use wire::clock;
 use wire::os::{self, pidfd_open, poll, sched_getaffinity, CloneArgs, CpuSet, Errno, PollFd};
+use wire::request::Request;
 use wire::sys;
+use wire::units::nanoseconds;
 
 /// The settings with which a program is started.
 pub struct Plan<'a> {
+    pub request: &'a Request,
     /// Paths that are tried in turn, as execvp would.
     pub paths: Vec<String>,
-    pub argv: &'a [String],
-    pub env: &'a BTreeMap<String, String>,
-    pub cwd: &'a str,
     /// None: inherited.
     pub cpus: Option<CpuSet>,
     /// stdin, stdout, stderr.
     pub files: [BorrowedFd<'a>; 3],
     /// The cgroup's folder and its `cgroup.procs`.
     pub cgroup: Option<(BorrowedFd<'a>, BorrowedFd<'a>)>,
-    /// As many descriptors as the host allows.
-    pub many_files: bool,
-    /// A plain command keeps its privileges. Others can gain none, and not open other processes.
-    pub plain: bool,
-    /// Launchers inherit the counters of this process: one that started earlier has none of them.
-    pub counted: bool,
-    /// How long the kernel may take to execute it.
-    pub limit_ns: u64,
 }
 
 /// A program that was started.
@@ -74,7 +65,9 @@ pub struct Order {
     pub cwd: *const c_char,
     pub cpus: Option<CpuSet>,
     pub files: [RawFd; 3],
+    /// As many descriptors as the host allows.
     pub many_files: bool,
+    /// A plain command keeps its privileges. Others can gain none, and not open other processes.
     pub plain: bool,
     /// The process id of the probe.
     pub parent: i32,
@@ -142,10 +135,14 @@ impl Launcher {
     /// The error: there is no process.
     pub fn start(&mut self, plan: &Plan, missing: &mut Vec<String>) -> io::Result<Started> {
         self.write_order(plan)?;
+        let request = plan.request;
+        // The kernel may take as long to execute the program.
+        let limit_ns = nanoseconds(request.limits.wall_s);
         let cpus = sched_getaffinity(0)?;
         let kept = self.process.take();
         let kept = kept.filter(|kept| kept.inherited.cpus == Some(cpus) && !kept.has_ended());
-        let kept = kept.filter(|_| plan.plain && !plan.counted);
+        // Launchers inherit the counters of this process: one that started earlier has none of them.
+        let kept = kept.filter(|_| request.plain && !request.counters);
         let is_kept = kept.is_some();
         let mut process = kept.or_else(|| self.begin(missing));
         let number = |file: BorrowedFd| file.as_raw_fd();
@@ -156,18 +153,18 @@ impl Launcher {
             Some(_) => (folder, 0),
             None => (0, procs),
         };
-        let mut order = self.carry_out(process.as_ref(), inside, plan.limit_ns);
+        let mut order = self.carry_out(process.as_ref(), inside, limit_ns);
         if is_kept && order.is_err() {
             // It was about to end.
             process = self.begin(missing);
-            order = self.carry_out(process.as_ref(), inside, plan.limit_ns);
+            order = self.carry_out(process.as_ref(), inside, limit_ns);
         }
         let mut order = order?;
         if order.pid == 0 && inside.0 != 0 {
             // It then moves itself there, which is slower.
             let why = io::Error::from_raw_os_error(order.error);
             missing.push(format!("start inside the cgroup: {why}"));
-            order = self.carry_out(process.as_ref(), (0, procs), plan.limit_ns)?;
+            order = self.carry_out(process.as_ref(), (0, procs), limit_ns)?;
         }
         let error = io::Error::from_raw_os_error(order.error);
         if order.pid == 0 {
@@ -194,7 +191,7 @@ impl Launcher {
             failure,
             unmoved: (order.unmoved > 0).then(|| io::Error::from_raw_os_error(order.unmoved)),
         };
-        self.process = process.filter(|_| plan.plain);
+        self.process = process.filter(|_| request.plain);
         Ok(started)
     }
 
@@ -205,6 +202,7 @@ impl Launcher {
     }
 
     fn write_order(&mut self, plan: &Plan) -> io::Result<()> {
+        let request = plan.request;
         let mut texts = Texts {
             // SAFETY: the memory is larger than an order.
             next: unsafe { self.order.add(1) }.cast(),
@@ -215,17 +213,17 @@ impl Launcher {
             let pointers = pointers.collect::<io::Result<Vec<_>>>()?;
             texts.pointers(pointers)
         };
-        let pairs = plan.env.iter().map(|(key, value)| texts.text(&[key, "=", value]));
+        let pairs = request.env.iter().map(|(key, value)| texts.text(&[key, "=", value]));
         let pairs = pairs.collect::<io::Result<Vec<_>>>()?;
         let order = Order {
             paths: list(&mut texts, &plan.paths)?,
-            argv: list(&mut texts, plan.argv)?,
+            argv: list(&mut texts, &request.argv)?,
             env: texts.pointers(pairs)?,
-            cwd: texts.text(&[plan.cwd])?,
+            cwd: texts.text(&[&request.cwd])?,
             cpus: plan.cpus,
             files: plan.files.map(|file| file.as_raw_fd()),
-            many_files: plan.many_files,
-            plain: plan.plain,
+            many_files: request.service.is_some(),
+            plain: request.plain,
             parent: std::process::id() as i32,
             cgroup: 0,
             procs: 0,
