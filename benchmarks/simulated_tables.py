@@ -197,14 +197,14 @@ def simulate(
     def is_needed(cell: Cell) -> bool:
         return not interim or examination.is_needed(cell)
 
-    for block in blocks((HERE,), names, most, seed, is_needed):
+    for block, cells in enumerate(blocks((HERE,), names, most, seed, is_needed), 1):
         trials = []
-        for place, cell in enumerate(block.cells):
+        for place, cell in enumerate(cells):
             if not place and last not in ("", cell.contender):
-                draw(int(cell.contender), block.index, 0)
+                draw(int(cell.contender), block, 0)
             number, last = int(cell.contender), cell.contender
-            time_ns = round(1e12 * times[number] * math.exp(draw(number, block.index, place)))
-            trials.append(Trial(block.index, place, cell, Outcome.OK, "", phases={"time": (time_ns,)}))
+            time_ns = round(1e12 * times[number] * math.exp(draw(number, block, place)))
+            trials.append(Trial(block, place, cell, Outcome.OK, "", phases={"time": (time_ns,)}))
         examination.add_block(trials)
         if interim and examination.is_decided:
             break

@@ -25,15 +25,16 @@ def trials(
     dice = random.Random(seed)
     results: list[Trial] = []
     last, drift = "", 0.0
-    for block in blocks([point(size=size) for size in range(points)], names.split(), count, seed):
+    order = blocks([point(size=size) for size in range(points)], names.split(), count, seed)
+    for block, cells in enumerate(order, 1):
         before = None
-        for position, cell in enumerate(block.cells):
+        for position, cell in enumerate(cells):
             # A trial that does not count precedes the first of a point, unless the last one was its own.
             last = cell.contender if cell.point != before else last
             drift, before = drift + dice.gauss(0, 0.01), cell.point
             moved = drift + dice.gauss(0, 0.02) + effects.get(last, 0.0)
             value = SIZES[cell.contender] * (1 + int(cell.point["size"])) * math.exp(moved)
-            trial = ok(block.index, cell.contender, cell.point, hop_ns=value, cpu_s=1.0)
+            trial = ok(block, cell.contender, cell.point, hop_ns=value, cpu_s=1.0)
             results.append(dataclasses.replace(trial, position=position))
             last = cell.contender
     dice.shuffle(results)

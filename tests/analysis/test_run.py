@@ -10,8 +10,8 @@ from ringside.analysis.examination import Ranking
 from ringside.analysis.run import RunAnalysis, analysis_of
 from ringside.errors import StoreError, UsageError
 from ringside.model.design import Cell, Point
-from ringside.model.results import Interval, Span, Timeline, TimeSeries, Trial, Verdict
-from ringside.probe.protocol import TrialOutcome
+from ringside.model.results import Interval, Timeline, TimeSeries, Trial, Verdict
+from ringside.probe.protocol import Span, TrialOutcome
 from ringside.store import Store
 from ringside.workloads.base import ScalingLaw, Slope
 from tests.support.analyses import (

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from ringside.cluster.engines import Engines
-from ringside.cluster.session import Node, Session, check_reach, choose, connect
+from ringside.cluster.engines import Engines, check_reach
+from ringside.cluster.session import Node, Session, choose, connect
 from ringside.errors import ClusterError, UsageError
 from ringside.load import result, target
 from ringside.probe.protocol import LoadPlan, LoadRequest

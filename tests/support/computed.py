@@ -5,8 +5,8 @@ import dataclasses
 import math
 import random
 
-from ringside.model.results import Span, Trial
-from ringside.probe.protocol import CpuUse, Sample, TrialOutcome
+from ringside.model.results import Trial
+from ringside.probe.protocol import CpuUse, Sample, Span, TrialOutcome
 from ringside.workloads.base import Workload
 from ringside.workloads.jobs.workload import workers
 

@@ -206,7 +206,7 @@ _TRIAL_MESSAGES: list[Any] = [
     protocol.Started(1, pid=7, missing=("psi",), cgroup="/sys/fs/cgroup/x"),
     protocol.ServiceReady(5, port=40123),
     protocol.Phase(6, "relay", 12),
-    protocol.SpanMessage(3, 5, 9),
+    protocol.Span(3, 5, 9),
     protocol.Sample(8, "spawned", pss_bytes=9, cpu_by_thread=((5, 6),)),
     protocol.LoadMessage(
         step="s", name="n", histograms={"latency": protocol.LatencySummary(count=1, p50_ns=2)}

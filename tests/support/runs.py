@@ -107,13 +107,14 @@ def make_run(
         return _ok(blank, rng, noise, moved, samples)
 
     drift: dict[tuple[int, Point], float] = {}
-    for block in random_blocks(points, of.contenders, of.blocks if blocks is None else blocks, seed):
-        for position, cell in enumerate(block.cells):
+    order = random_blocks(points, of.contenders, of.blocks if blocks is None else blocks, seed)
+    for block, cells in enumerate(order, 1):
+        for position, cell in enumerate(cells):
             if cell.contender in unavailable:
                 continue
-            moved = drift.setdefault((block.index, cell.point), rng.gauss(0, noise / 2))
-            blank = Trial(block.index, position, cell, Outcome.OK, "", cpus=(2,), started_at=run.started_at)
-            if block.index <= (crashed or {}).get(cell.contender, 0):
+            moved = drift.setdefault((block, cell.point), rng.gauss(0, noise / 2))
+            blank = Trial(block, position, cell, Outcome.OK, "", cpus=(2,), started_at=run.started_at)
+            if block <= (crashed or {}).get(cell.contender, 0):
                 store.add_trial(run, _crash(blank, hostile))
             else:
                 store.add_trial(run, make(blank, rng, noise, moved))

@@ -26,12 +26,11 @@ def simulated(
     experiment = read_plan(run).experiment
     progress = BlockProgress(rule_of(experiment), experiment, Exact(), (HERE,))
     trials: list[Trial] = []
-    for block in blocks((HERE,), names, most, seed):
-        cells = [cell for cell in block.cells if progress.is_needed(cell)]
-        values = {cell.contender: 1e3 * math.exp(draw(dice)) for cell in cells}
+    for block, cells in enumerate(blocks((HERE,), names, most, seed), 1):
+        needed = [cell.contender for cell in cells if progress.is_needed(cell)]
+        values = {name: 1e3 * math.exp(draw(dice)) for name in needed}
         made = [
-            ok(block.index, name, HERE, hop_ns=value * times[names.index(name)])
-            for name, value in values.items()
+            ok(block, name, HERE, hop_ns=value * times[names.index(name)]) for name, value in values.items()
         ]
         trials += made
         progress.add_block(made)

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ringside.model.design import Cell, Point
-from ringside.model.results import Outcome, Run, Span, Trial
-from ringside.probe.protocol import CpuUse, LatencySummary, LoadMessage, ProgramOutput, Sample, TrialOutcome
+from ringside.model.results import Outcome, Run, Trial
+from ringside.probe import protocol
+from ringside.probe.protocol import CpuUse, LatencySummary, LoadMessage, Sample, TrialOutcome
 from ringside.store import Store
 from ringside.store.plans import PlannedContender
 
@@ -50,14 +51,14 @@ def trial(block: int = 1, outcome: Outcome = Outcome.OK, name: str = "a") -> Tri
             "ok",
             wall_ns=5,
             result={"checksum": "21"},
-            output=ProgramOutput(stdout_bytes=9, starting={":": 6}),
+            output=protocol.ProgramOutput(stdout_bytes=9, starting={":": 6}),
             cpus=(CpuUse(1, busy_ns=7, idle_ns=2),),
         ),
         phases={"relay": (7,), "spawn": (3, 1, 2), "alone": (4, 5)},
         marks={"spawned": Sample(4, "spawned", pss_bytes=9)},
         samples=(Sample(1, pss_bytes=8), Sample(2, cpu_by_thread=((5, 6),))),
         loads=(LoadMessage(step="s", name="n", histograms={"latency": LatencySummary(count=1, p50_ns=2)}),),
-        spans=(Span(1, 500_000_000, 750_000_000),),
+        spans=(protocol.Span(1, 500_000_000, 750_000_000),),
         missing=("x",),
         memory_limit_bytes=11,
         input_bytes=12,

@@ -243,7 +243,10 @@ def floor_influence(
     metric: Metric, point: Point, floor: str | None, over_floor: Interval | None
 ) -> Influence | None:
     """A floor that is not shown to be better in this metric than a contender, whose ratio to it is given."""
-    if floor is None or plausibility.floor_excess(metric, over_floor) is None:
+    if floor is None or over_floor is None:
+        return None
+    times_worse = over_floor.inverse if metric.smaller_is_better else over_floor
+    if times_worse.high is not None and times_worse.high < 1:
         return None
     return Influence((WEAK_FLOOR,), (floor,), plausibility.no_floor(metric, floor, (point,)))
 

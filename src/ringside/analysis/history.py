@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from statistics import median
 from typing import Any
 
@@ -11,8 +12,7 @@ from ringside.model.design import Metric, Point, varying_factors
 from ringside.model.results import Interval
 from ringside.stats.series import MIN_VALUES, LevelChange, level_changes, merged
 
-# If one of these facts differs, it is another machine or another state of it, for `compare` too.
-# `engines`: on other machines, which the load came from.
+# If one of these differs, it is another machine or state of it, for `compare` too. `engines`: of the load.
 MACHINE = (
     *("cpu_model", "cpus", "cpus_usable", "kernel", "system", "hypervisor", "memory_bytes", "governor"),
     "engines",
@@ -172,13 +172,11 @@ def _changes(contender: str, runs: Sequence[HistoryRun], values: Sequence[Interv
     # On the log scale a change of 10 % is as large at any level.
     logs = [math.log(value.estimate) for value in values]
     places = _confirmed(logs)
-    edges = [0, *(place.index for place in places), len(values)]
+    levels = [slice(*ends) for ends in pairwise([0, *(place.index for place in places), len(values)])]
     changes = []
-    for number, place in enumerate(places, 1):
-        before, after = logs[edges[number - 1] : place.index], logs[place.index : edges[number + 1]]
-        ratio = math.exp(median(after) - median(before))
-        sides = runs[edges[number - 1] : place.index], runs[place.index : edges[number + 1]]
-        causes = _causes(contender, sides, ratio)
+    for place, (before, after) in zip(places, pairwise(levels), strict=True):
+        ratio = math.exp(median(logs[after]) - median(logs[before]))
+        causes = _causes(contender, (runs[before], runs[after]), ratio)
         changes.append(Change(place.index, runs[place.index].id, ratio, place.p, causes))
     return tuple(changes)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from ringside.analysis.figures import RunFigures
 from ringside.analysis.scaling import Growth
 from ringside.model.design import Metric, Point
-from ringside.model.results import Diagnostic, Interval, Outcome
+from ringside.model.results import Diagnostic, Outcome
 from ringside.workloads.base import Slope
 from ringside.workloads.phases import CYCLE_NS
 from ringside.workloads.process import THREADS
@@ -34,14 +34,6 @@ def beyond_floor(run: RunFigures) -> Iterator[Diagnostic]:
             reason = no_floor(metric, floor, points) or meant
             values = {"floor": floor, "times": best, "noun": metric.noun, "reason": reason}
             yield Diagnostic("beyond-floor", tuple(best), values)
-
-
-def floor_excess(metric: Metric, over_floor: Interval | None) -> Interval | None:
-    """How many times worse the floor is than a contender; None without a ratio, or if the floor is better."""
-    if over_floor is None:
-        return None
-    excess = over_floor.inverse if metric.smaller_is_better else over_floor
-    return excess if excess.high is None or excess.high >= 1 else None
 
 
 def no_floor(metric: Metric, floor: str, points: Iterable[Point]) -> str:

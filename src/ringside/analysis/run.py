@@ -11,7 +11,8 @@ from ringside.analysis.figures import Comparisons, RunFigures
 from ringside.analysis.published import ThenAndNow, then_and_now
 from ringside.analysis.scaling import analyse_breakdown, analyse_growth, analyse_slopes, over_cores
 from ringside.model.design import Cell, Point
-from ringside.model.results import Diagnostic, Run, Span, Timeline, Trial, Verdict
+from ringside.model.results import Diagnostic, Run, Timeline, Trial, Verdict
+from ringside.probe.protocol import Span
 from ringside.stats.paired import ratio_of_means
 from ringside.store import Store
 from ringside.store.plans import read_plan

@@ -11,6 +11,7 @@ from ringside.catalogue.decode import unknown
 from ringside.catalogue.loader import Catalogue, own_folder
 from ringside.errors import UsageError
 from ringside.model.catalogue import Contender
+from ringside.model.design import grouped
 from ringside.workloads import WORKLOADS
 
 # Other names that people use.
@@ -27,16 +28,11 @@ _README = Path(__file__).with_name("new-README.md").read_text(encoding="utf-8")
 
 def languages() -> dict[str, list[Contender]]:
     """The bundled contenders that can be copied, by language, those written to teach first."""
-    by_language: dict[str, list[Contender]] = {}
     catalogue = Catalogue([own_folder()])
-    for folder in catalogue.contender_names():
-        contender = catalogue.contender(folder)
-        if contender.kind != "floor":
-            name = contender.language.lower()
-            by_language.setdefault(ALIASES.get(name, name), []).append(contender)
-    for contenders in by_language.values():
-        contenders.sort(key=lambda each: (not each.teaches, -len(each.workloads)))
-    return by_language
+    contenders = [catalogue.contender(folder) for folder in catalogue.contender_names()]
+    contenders.sort(key=lambda each: (not each.teaches, -len(each.workloads)))
+    named = ((each.language.lower(), each) for each in contenders if each.kind != "floor")
+    return grouped((ALIASES.get(name, name), each) for name, each in named)
 
 
 def copied_files(name: str, language: str, workloads: Sequence[str]) -> dict[PurePosixPath, str]:

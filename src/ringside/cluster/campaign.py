@@ -138,8 +138,7 @@ class ClusterLoop(RunLoop):
     def _divided(
         self, block: int, missing: list[tuple[int, Cell]], done: Mapping[tuple[int, Cell], Trial]
     ) -> list[_Share]:
-        """The missing cells of a block. A point that has trials is completed on their machine, or measured
-        again if that machine is gone."""
+        """The missing cells of a block. A point's first machine completes it; if gone, another repeats it."""
         by_machine: dict[str | None, list[tuple[int, Cell]]] = {}
         for point in dict.fromkeys(cell.point for _, cell in missing):
             there = [
@@ -277,10 +276,6 @@ class ClusterLoop(RunLoop):
                     break
 
 
-def _experiments(task: Task) -> list[Experiment]:
-    return [*task.experiments, *(read_plan(run).experiment for run in task.unfinished)]
-
-
 @dataclass(eq=False)
 class ClusterCampaign(Campaign):
     """Measures on the machines of a cluster. `uploaded`: the contenders as they are there."""
@@ -347,12 +342,17 @@ class ClusterCampaign(Campaign):
 def on_cluster(
     on: str, task: Task, catalogue: Catalogue, notify: Notify, engines: GroupEngines | None = None
 ) -> Iterator[tuple[Capacity, Callable[[Store], ClusterCampaign]]]:
-    """The resources of contenders on the machines, and a function that makes a campaign on them; the machines
-    are released at the end. `engines`: of two-sided trials; None: as many as the task has. Raises UsageError,
-    ClusterError, ProbeError."""
-    wanted = _wanted(task, engines)
+    """The resources of contenders on the machines, and a function that makes a campaign on them; the machines are
+    released at the end. `engines`: those of each contender's machine in two-sided trials; None: as many as
+    the task has. Raises UsageError, also where a run began with others, ClusterError, ProbeError."""
+    experiments = [*task.experiments, *(read_plan(run).experiment for run in task.unfinished)]
+    planned = experiments[0].engines if experiments else 0
+    wanted = engines or planned or None
+    if engine_count(wanted or 0) != planned or any(each.engines != planned for each in experiments):
+        began = f"with --engines {planned}" if planned else "without --engines"
+        raise UsageError(f"the run began {began}: go on like that")
     contenders: dict[str, Contender] = {}
-    for experiment in _experiments(task):
+    for experiment in experiments:
         contenders |= readable(experiment, catalogue)
     with upload(contenders) as (folder, uploaded), connect(on, folder) as session:
         machines = Machines(session, partial(notify, "say"), partial(notify, "tick"), wanted=wanted)
@@ -364,18 +364,6 @@ def on_cluster(
             yield machines.capacity(), make
         finally:
             machines.close()
-
-
-def _wanted(task: Task, engines: GroupEngines | None) -> GroupEngines | None:
-    """The engines of each contender's machine; None of a task whose load comes from its own. Raises
-    UsageError if `engines` are others than those with which a run began."""
-    planned = _experiments(task)
-    count = planned[0].engines if planned else 0
-    wanted = engines or count
-    if engine_count(wanted) != count or any(each.engines != count for each in planned):
-        began = f"with --engines {count}" if count else "without --engines"
-        raise UsageError(f"the run began {began}: go on like that")
-    return wanted or None
 
 
 def _receipt(contender: Ready | Unavailable) -> dict[str, str]:

@@ -5,6 +5,7 @@ machine is compared with that of another. Their records are merged by a probe of
 of one engine's threads are (docs/PROBE.md).
 """
 
+import ipaddress
 import tempfile
 import threading
 import time
@@ -18,19 +19,11 @@ from typing import Any
 from msgspec.structs import replace
 
 from ringside import units
-from ringside.cluster.session import (
-    Node,
-    NodeLostError,
-    Session,
-    check_reach,
-    choose,
-    connect,
-    upload,
-    uploaded_probe,
-)
+from ringside.cluster.session import Node, NodeLostError, Session, choose, connect, upload, uploaded_probe
 from ringside.errors import ClusterError, ProbeError, RingsideError, UsageError
 from ringside.load.result import EnginePart
 from ringside.measure import host
+from ringside.measure.runs.trials import free_port
 from ringside.probe import protocol
 from ringside.probe.process import Probe, find_probe, interrupts
 from ringside.probe.protocol import EngineMessage, EngineRecord, LoadOutcome, LoadPlan, LoadRequest
@@ -66,8 +59,7 @@ class Engine:
         return host.facts()
 
     def prepare(self, plan: LoadPlan, files: Mapping[str, bytes]) -> None:
-        """Make ready for a part of a load. `files`: the contents of those of its TLS, by their keys. Raises
-        ClusterError if it cannot be carried out."""
+        """Make ready for a part of a load. `files`: its TLS files by key. Raises ClusterError."""
         self._ready, self._go = threading.Event(), threading.Event()
         self._is_called_off, self._part = False, Future()
         if self._probe and self._probe.interrupted:
@@ -237,8 +229,7 @@ class Engines:
         return answers
 
     def interrupt(self, *_signal: object) -> None:
-        """End the loads of a step, and of those that follow until `go_on`, from any thread or at a signal.
-        Engines that have begun still report."""
+        """End a step's loads, and later ones until `go_on`, from any thread. Those that have begun report."""
         self._signals += 1
         self.interrupted = True
 
@@ -267,8 +258,7 @@ class Engines:
         ending: bool = False,
     ) -> dict[EngineSlot, Any]:
         """The results of a method of each actor. `ending`: a first signal does not break it off. Raises
-        NodeLostError if a node is lost or takes longer than `limit_s`, ClusterError if an engine cannot do
-        its part."""
+        NodeLostError for a lost node or one slower than `limit_s`, ClusterError if an engine cannot do it."""
         begun = time.monotonic()
         values: dict[EngineSlot, Any] = {}
         refs = {method(slot): slot for slot in slots}
@@ -348,6 +338,26 @@ def warnings(whole: LoadOutcome, parts: Sequence[EnginePart]) -> tuple[protocol.
         about_machines += [replace(warning, text=f"{part.node}: {warning.text}") for warning in own]
     of_load = [warning for warning in whole.warnings if warning.code not in _OF_MACHINES]
     return (*of_load, *about_machines)
+
+
+def check_reach(addresses: Sequence[str], nodes: Sequence[Node]) -> None:
+    """Raise UsageError where an address (`127.0.0.1:80`) is another server on each of several machines."""
+    remote = next((node for node in nodes if not _is_here(node)), None)
+    for address in addresses:
+        host = address.rpartition(":")[0].strip("[]").partition("%")[0]
+        if remote and ipaddress.ip_address(host).is_loopback:
+            raise UsageError(
+                f"{address} is another server on each machine: name the target by an address that "
+                f"{remote.name} reaches"
+            )
+
+
+def _is_here(node: Node) -> bool:
+    try:
+        free_port(node.address)
+    except OSError:
+        return False
+    return True
 
 
 @contextmanager

@@ -1,6 +1,5 @@
-"""The machines of a cluster that measure: engaged, called all at once, and released. Trials are carried out
-on one node, or two-sided, the contender on a node and engines on others, which a placement group of Ray
-reserves together."""
+"""The machines of a cluster that measure: engaged, called all at once, and released. A trial takes place on
+one node; a two-sided one on that and on those of its engines, which a placement group of Ray reserves."""
 
 import ipaddress
 import time

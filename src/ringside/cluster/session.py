@@ -2,7 +2,6 @@
 this Ringside, its probe, and the contenders' sources. Ray's runtime environment brings the folder there, once
 for the same content. Ray is an extra (`ringside[cluster]`), imported by `connect` only."""
 
-import ipaddress
 import os
 import re
 import shutil
@@ -75,8 +74,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class GroupPlacement:
-    """`node`: the contender's. `engines`: those that its load comes from; none if it comes from the
-    contender's own."""
+    """`node`: the contender's. `engines`: the nodes that load it; none if the contender's own does."""
 
     node: Node
     engines: tuple[Node, ...] = ()
@@ -102,9 +100,8 @@ class Session:
         self._silent_since_s: float | None = None
 
     def nodes(self) -> list[Node]:
-        """The nodes that can run contenders, by name: those that advertise the resource `ringside`, or, where
-        none does, all that have CPUs in Ray's books. Raises ClusterError if the cluster does not
-        answer."""
+        """The nodes that can run contenders, by name: those that advertise the resource `ringside`; if none
+        does, all that Ray knows CPUs of. Raises ClusterError if the cluster does not answer."""
         try:
             alive = [entry for entry in self.ray.nodes() if entry["Alive"]]
         except Exception as error:
@@ -131,8 +128,7 @@ class Session:
         )
 
     def ready(self, refs: Sequence[Any], timeout_s: float) -> list[Any]:
-        """The available results, after `timeout_s` seconds or as soon as there is one. Raises ClusterError if
-        the cluster does not answer."""
+        """The available results, once there is one or after `timeout_s`. Raises ClusterError if lost."""
         try:
             done, _ = self.ray.wait(list(refs), num_returns=1, timeout=timeout_s, fetch_local=False)
         except Exception as error:
@@ -366,28 +362,6 @@ def choose(nodes: Sequence[Node], wanted: int | Sequence[str] | None) -> list[No
             raise UsageError(f"--engines: {one_line(name, 60)} {reason}; the cluster has {names}")
         chosen += fits
     return chosen
-
-
-def check_reach(addresses: Sequence[str], nodes: Sequence[Node]) -> None:
-    """Raise UsageError if an address (`127.0.0.1:80`) is another server on each of several machines."""
-    remote = next((node for node in nodes if not _is_here(node)), None)
-    for address in addresses:
-        host = address.rpartition(":")[0].strip("[]").partition("%")[0]
-        if remote and ipaddress.ip_address(host).is_loopback:
-            raise UsageError(
-                f"{address} is another server on each machine: name the target by an address that "
-                f"{remote.name} reaches"
-            )
-
-
-def _is_here(node: Node) -> bool:
-    family = socket.AF_INET6 if ":" in node.address else socket.AF_INET
-    with socket.socket(family, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.bind((node.address, 0))
-        except OSError:
-            return False
-    return True
 
 
 @contextmanager

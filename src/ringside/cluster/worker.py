@@ -90,8 +90,7 @@ class TwoSidedExecutor(Executor):
 
 @dataclass(frozen=True, slots=True)
 class NodeFacts:
-    """A node as contenders find it. `host`: `measure/host.py` `facts`; `engines`: those of the
-    machines that its load comes from, by name."""
+    """A node as contenders find it. `host`: its `facts`; `engines`: those of engines' machines, by name."""
 
     host: Mapping[str, Any]
     capacity: Capacity

@@ -25,8 +25,7 @@ def without(arguments: Sequence[str], *words: str) -> list[str]:
 def check_arguments(
     subject: Subject, arguments: Sequence[str], required: Sequence[str], bad: Sequence[str]
 ) -> None:
-    """Without one that is required, and with bad words in place of good ones, it must end with status 2 and
-    one line on stderr."""
+    """Without a required one, or with bad words, it must end with status 2 and one line on stderr."""
     uses = [without(arguments, key) for key in required]
     uses += [[*without(arguments, *words.split()), *words.split()] for words in bad]
     chosen = uses[: _QUICK if subject.quick else None]
@@ -98,8 +97,7 @@ def _fault(trial: Trial, expected: str, phases: Collection[str]) -> tuple[str, s
 
 
 def in_time(attempt: Callable[[], None], tries: int = 3) -> None:
-    """Try several times what depends on time, since a host may stall. If no try succeeds, raises the OSError
-    or ValueError of the last one."""
+    """Try several times, since a host may stall. Raises the OSError or ValueError of the last try."""
     for number in range(tries - 1):
         try:
             attempt()

@@ -24,8 +24,7 @@ RuleTests = Sequence[Callable[[Subject], None]]
 
 
 def check_program(subject: Subject, own: RuleTests = ()) -> None:
-    """Add findings for each rule that a program of this workload breaks. If it does not work at all, nothing
-    else is checked."""
+    """Add findings for each rule that a program breaks. If it does not work at all, checks nothing else."""
     works, holds, unknown = side_by_side(subject, (_works, _holds, _unknown_keys))
     subject.findings += works or holds or unknown
     if works or holds:

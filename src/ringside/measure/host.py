@@ -1,6 +1,5 @@
 """This machine: facts about it that are kept with every run, since they may explain its figures; its lock, as
-two measurements at a time would disturb each other's figures; and its executor, which takes a request of the
-probe and returns the probe's messages."""
+two measurements at a time would disturb each other; and its executor, which has the probe do requests."""
 
 import math
 import os
@@ -27,8 +26,7 @@ from ringside.probe.protocol import TrialMessage, TrialRequest
 SOURCE_FOLDER = Path(__file__).resolve().parents[3]
 
 _NO_TEXT = re.compile("[\ud800-\udfff]")  # What Python makes of bytes that are not UTF-8.
-# Names another file for the lock. Runs with different lock files do not wait for each other, which is right
-# where each run has CPUs of its own.
+# Names another file for the lock: for runs that need not wait for each other, since each has its own CPUs.
 LOCK_VARIABLE = "RINGSIDE_LOCK"
 # Not TMPDIR: desktop sessions and cron set it differently, and all processes of a user need the same file.
 _LOCK_FOLDER = Path("/tmp")
@@ -93,8 +91,7 @@ def _short(fact: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """A limit of CPU time by a cgroup: `cpus` that may be used on average, and how often its processes were
-    stopped because they had used their share."""
+    """A cgroup's limit of CPU time: `cpus` on average, and how often its processes were `stopped` by it."""
 
     cpus: float
     stopped: int
@@ -171,8 +168,7 @@ def os_release() -> dict[str, str]:
 
 
 def is_checkout(folder: Path) -> bool:
-    """Whether a folder holds ringside's own sources. An installed ringside may well lie inside a checkout of
-    something else."""
+    """Whether a folder holds ringside's own sources. An installed ringside may lie in another checkout."""
     try:
         project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
         return bool(project["name"] == "ringside")

@@ -107,14 +107,6 @@ class Cell:
     point: Point
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
-    """One pass over all cells; contenders at one point stand next to each other."""
-
-    index: int
-    cells: tuple[Cell, ...]
-
-
 class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A table of a file, or a value with its keys."""
 

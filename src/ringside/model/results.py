@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from ringside.arrays import np
 from ringside.model.design import Cell, Point
-from ringside.probe.protocol import LoadMessage, Phase, Sample, TrialOutcome
+from ringside.probe.protocol import LoadMessage, Phase, Sample, Span, TrialOutcome
 
 
 class Outcome(StrEnum):
@@ -87,15 +87,6 @@ class Run:
         """The id, name and options of the run's suite; empty for a single run, or a plan of another shape."""
         suite = self.plan.get("suite")
         return suite if isinstance(suite, Mapping) else {}
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """A unit of a program was busy with one piece of work, by the program's own clock."""
-
-    unit: int
-    begin_ns: int
-    end_ns: int
 
 
 @dataclass(frozen=True, slots=True)

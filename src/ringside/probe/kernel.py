@@ -40,9 +40,8 @@ def is_visible() -> bool:
 
 
 @contextmanager
-def adopted() -> Iterator[set[int]]:
-    """Within the block, make this process the parent of its descendants' orphans; gives its children until
-    then. Afterwards nobody would reap the orphans of other programs."""
+def adopted() -> Iterator[None]:
+    """Within the block, this process adopts its descendants' orphans; later nobody would reap others'."""
     prctl()(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     try:
         yield children()
@@ -51,8 +50,7 @@ def adopted() -> Iterator[set[int]]:
 
 
 def children() -> set[int]:
-    """The pids of the children of this process, ended ones included; none if the kernel does not list
-    them."""
+    """The pids of this process's children, ended ones too; none where the kernel does not list them."""
     pids: list[bytes] = []
     with suppress(OSError):
         for task in os.listdir("/proc/self/task"):

@@ -290,8 +290,7 @@ class Probe:
         self._program = program
 
     def notify(self, notice: protocol.Notice) -> None:
-        """Tell the probe about loads of engines on other machines. Any thread may call this. After the end of
-        the trial it does nothing."""
+        """Tell the probe about loads of other machines' engines, from any thread; nothing after the trial."""
         process = self._process
         stdin = process.stdin if process else None
         # Another thread may close it meanwhile.
@@ -362,8 +361,7 @@ class Probe:
     def _lines(
         self, process: _Process, deadline: float | None, on_tick: Callable[[], None] | None
     ) -> Iterator[tuple[list[bytes], bool]]:
-        """The lines of the probe as they come, and whether it has begun another. Wakes every second. Raises
-        ProbeError past the deadline."""
+        """The probe's lines, and whether another has begun. Wakes each second. Raises ProbeError if late."""
         assert process.stdout
         descriptor = process.stdout.fileno()
         poll = select.poll()
@@ -431,8 +429,7 @@ def _close(idle: list[_Process], path: str, places: Collection[str]) -> None:
 
 
 def _sweep(path: str, places: Collection[str]) -> None:
-    """Remove the temporary folders of a killed probe, as far as time allows: the next run removes the
-    rest."""
+    """Remove a killed probe's temporary folders, as far as time allows; the next run removes the rest."""
     for place in places:
         with suppress(OSError, subprocess.TimeoutExpired):
             subprocess.run([path, "--sweep", place], capture_output=True, timeout=_SWEEP_S, check=False)

@@ -31,8 +31,7 @@ class CarryOver(Generic[Cell]):
     burdens: Mapping[tuple[int, Cell], np.ndarray]
 
     def bias(self, numerator: Cell, denominator: Cell, blocks: Iterable[int]) -> tuple[float, float]:
-        """How much two cells differ in these blocks because of the trials before them, and the standard
-        error."""
+        """How much two cells differ in these blocks by the trials before them, and the standard error."""
         more: np.ndarray = np.mean(
             [self.burdens[block, numerator] - self.burdens[block, denominator] for block in blocks], axis=0
         )

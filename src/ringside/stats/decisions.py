@@ -69,8 +69,7 @@ class ComparisonTests(Generic[Pair]):
         self._first: dict[Pair, LookVerdict] = {}
 
     def examine(self, log_ratios: Mapping[Pair, Mapping[int, float]], look: Look) -> None:
-        """Take a look. `log_ratios`: by pair and block, numbered from 1; later blocks than the look's do not
-        count."""
+        """Take a look. `log_ratios`: by pair and block, numbered from 1; blocks after it do not count."""
         family = {
             pair: values for pair, values in log_ratios.items() if pair not in self._differences.rejected
         }

@@ -179,8 +179,7 @@ class ValueCounts:
         return self._cumulated[-1] if self._cumulated else 0
 
     def percentile(self, level: float) -> int:
-        """The smallest value such that a share of `level` (0 to 1) of all is no larger. Raises ValueError
-        where it is empty."""
+        """The smallest value that a share of `level` (0 to 1) does not exceed. Raises ValueError if empty."""
         if not self._values:
             raise ValueError("an empty histogram has no percentiles")
         # Products of decimal shares come out a rounding error too large.

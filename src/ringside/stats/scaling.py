@@ -86,8 +86,7 @@ def scalability(blocks: Mapping[int, Mapping[int, float]]) -> Scalability | None
 
 
 def _resampled_fits(blocks: Sequence[Mapping[int, float]]) -> list[Fit]:
-    """The fits to whole blocks drawn again with replacement; resamples of incomplete blocks may lack a number
-    of cores and have no fit."""
+    """The fits to whole blocks drawn with replacement; of incomplete ones, some draws may have no fit."""
     rng = random.Random(_SEED)
     draws = (rng.choices(blocks, k=len(blocks)) for _ in range(_RESAMPLES))
     return [fit for draw in draws if (fit := _fit(draw)) is not None]
@@ -108,8 +107,7 @@ def _fit(blocks: Sequence[Mapping[int, float]]) -> Fit | None:
 
 
 def non_negative_least_squares(design: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """The x of least |design·x − target| whose components are not below 0. The columns of `design`, a few,
-    are independent.
+    """The x ≥ 0 of least |design·x − target|. The columns of `design`, a few, are independent.
 
     In the columns where x is positive it is their least-squares solution without a bound; so that is computed
     for each set of columns, and the best of those without a negative component is x."""

@@ -25,8 +25,7 @@ _CLEAR = math.log(1.05)
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """An examination after this many blocks. `level`: the error rate that this look and all earlier ones may
-    have spent together."""
+    """An examination after this many blocks. `level`: the error rate that all looks so far may have spent."""
 
     blocks: int
     level: float

@@ -1,5 +1,4 @@
-"""Values in the order of their times: the steady state of repeats in one process, changes of level from run
-to run, and when a time series has settled."""
+"""Values in time: steady states of repeats in a process, level changes over runs, when a series settles."""
 
 from __future__ import annotations
 
@@ -104,8 +103,7 @@ def _kind_of(values: tuple[float, ...]) -> SteadyState:
 
 
 def merged(logs: Sequence[float], edges: Sequence[int], least: float) -> list[int]:
-    """The edges of segments without those between medians that differ by less than `least`, the smallest
-    difference first."""
+    """Drop edges between medians that differ by less than `least`, the smallest difference first."""
     edges = list(edges)
     while len(edges) > 2:
         medians = [median(logs[begin:end]) for begin, end in itertools.pairwise(edges)]
@@ -227,9 +225,8 @@ def settled_at(
 def rate_settled_at(
     times: Sequence[float] | np.ndarray, totals: Sequence[float] | np.ndarray, *, begin: float, end: float
 ) -> float | None:
-    """When the rate at which `totals` grow from `begin` to `end` has settled. Rates are taken over twentieths
-    of that time; the result is the beginning of the first from which all rates lie within 2 % of the final
-    rate."""
+    """When the rate at which `totals` grow from `begin` to `end` has settled: the beginning of the first of
+    twenty equal parts from which all rates lie within 2 % of the final rate."""
     if len(times) < 2:
         return None
     edges = begin + (end - begin) / _WINDOWS * np.arange(_WINDOWS + 1)

@@ -53,8 +53,7 @@ def critical_value(n: int, m: int, confidence: float = CONFIDENCE) -> int | None
 
 
 def shift(minuend: Sequence[float], subtrahend: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
-    """By how much the values of `minuend` are larger than those of `subtrahend`, in their unit; both must
-    have values.
+    """By how much values of `minuend` exceed those of `subtrahend`, in their unit; both must have values.
 
     Estimate: the median of all differences (Hodges and Lehmann, two samples). Interval: the inverted
     Mann-Whitney test (Hollander, Wolfe, Chicken, section 4.2); none if there are too few values. `n` is
@@ -85,8 +84,7 @@ def _differences(minuend: Sequence[float], subtrahend: Sequence[float]) -> Calla
 def log_shift(
     numerator: Sequence[float], denominator: Sequence[float], confidence: float = CONFIDENCE
 ) -> Interval | None:
-    """The shift of the logarithms; values that are not positive and finite are left out. None if a side
-    has no values."""
+    """The shift of the logarithms of values that are positive and finite. None where a side has none."""
     upper = [math.log(value) for value in numerator if is_positive_finite(value)]
     lower = [math.log(value) for value in denominator if is_positive_finite(value)]
     return shift(upper, lower, confidence) if upper and lower else None

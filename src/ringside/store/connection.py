@@ -1,5 +1,4 @@
-"""An open database of runs: an SQLite file, or PostgreSQL by its URL; its tables are those of `schema.sql`
-(docs/STORE.md)."""
+"""A database of runs: an SQLite file, or PostgreSQL by URL. Its tables: `schema.sql` (docs/STORE.md)."""
 
 import hashlib
 import os
@@ -33,8 +32,7 @@ COLUMNS = {
 # The key of the advisory lock that PostgreSQL grants to one process that begins a run or makes tables.
 _WRITERS_KEY = 0x52696E6773696465
 
-# SQLite copies the write-ahead log into the file once it has this many pages, some 16 MB: the trial at which
-# that happens waits for the disk.
+# SQLite copies a write-ahead log of this many pages (16 MB) into the file: the next trial waits for the disk.
 _LOG_PAGES = 4000
 
 # How long another process may take to write.
@@ -65,8 +63,7 @@ class Database:
         """`where`: a path of an SQLite file, a URL of PostgreSQL, or None for a database in memory.
         `create`: make the tables where there are none; without it, an empty database is an error. A database
         of something else is an error in any case, and stays as it is. `read_only`: the database refuses to
-        write, and no file is made beside it. Raises StoreError, NoStoreError if there is nothing to
-        read."""
+        write, and no file is made beside it. Raises StoreError, NoStoreError if there is nothing to read."""
         create = create and not read_only
         self._location = "memory" if where is None else str(where)
         self.is_postgresql = where is not None and "://" in self._location
@@ -139,7 +136,10 @@ class Database:
                 self.wait_for_writers()
                 # Another process may have made them meanwhile.
                 if not (names := self._table_names()):
-                    for statement in creation("postgresql" if self.is_postgresql else "sqlite"):
+                    outcomes = ", ".join(f"'{outcome}'" for outcome in sorted(REPEATABLE))
+                    number = _NUMBER["postgresql" if self.is_postgresql else "sqlite"]
+                    schema = _SCHEMA.format(number=number, repeatable=outcomes, format=FORMAT)
+                    for statement in schema.split(";\n")[:-1]:
                         self.execute(statement)
                     return
         if not {"meta", "run", "trial"} <= names:
@@ -169,8 +169,7 @@ class Database:
         self.connection.close()
 
     def execute(self, statement: str, values: Sequence[object] = ()) -> Iterator[dict[str, Any]]:
-        """Execute a statement within a transaction, its `?` being these values; the rows, which are read
-        once."""
+        """Execute a statement with these values for `?` in a transaction; its rows, to be read once."""
         if self.is_postgresql:
             statement = statement.replace("?", "%s")
         rows: Iterator[dict[str, Any]] = self.connection.execute(statement, values)
@@ -298,12 +297,6 @@ class AdvisoryLock:
         with suppress(StoreError), self._database.transaction():
             if not self.is_lost():
                 self._database.execute("SELECT pg_advisory_unlock(?)", (self._key,))
-
-
-def creation(kind: str) -> list[str]:
-    """The statements that make the tables of a new store in a database of that kind."""
-    repeatable = ", ".join(f"'{outcome}'" for outcome in sorted(REPEATABLE))
-    return _SCHEMA.format(number=_NUMBER[kind], repeatable=repeatable, format=FORMAT).split(";\n")[:-1]
 
 
 def insertion(table: str, columns: Iterable[str]) -> str:

@@ -40,8 +40,7 @@ def stamp(time: str | None = None) -> str:
 
 # A process that checks whether a run is in progress takes its lock for an instant.
 _HOLD_PATIENCE_S = 0.3
-# Trials of a cell whose usage one query reads, some 10 kB each. An analysis goes cell by cell, and a query
-# per trial would be slow.
+# How many trials of a cell, some 10 kB each, one query reads: analyses go by cell; one each would be slow.
 _BATCH = 50
 # How many trials a run has besides warm-ups.
 _TRIALS = "(SELECT count(*) FROM trial WHERE run_id = run.id AND block > 0) AS trials"
@@ -51,9 +50,8 @@ _STAMP = 16
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """A run without its plan. `title` and `workload`: those of its experiment; `suite`: the id of the suite
-    that it is a part of. All three are empty if the plan cannot be read. `trials`: those that are no
-    warm-ups."""
+    """A run without its plan. `title` and `workload`: those of its experiment; `suite`: the id of its suite;
+    all three empty where the plan cannot be read. `trials`: how many are no warm-ups."""
 
     id: str
     experiment: str
@@ -155,8 +153,7 @@ class Store(Database):
         return replace(run, host=host)
 
     def set_aside(self, run: Run, block: int, cells: Sequence[Cell], reason: str) -> None:
-        """Discard the trials of these cells in a block: they become interrupted for that reason, and are
-        repeated."""
+        """Have the trials of these cells in a block repeated: they become interrupted, for that reason."""
         of_cell = "run_id = ? AND block = ? AND contender = ? AND point = ?"
         with self._writing(run):
             for cell in cells:
@@ -222,8 +219,7 @@ class Store(Database):
             return [msgspec.convert(row | rows.titles_of(row["plan"]), RunSummary) for row in found]
 
     def progress(self, run_id: str) -> tuple[int, str | None]:
-        """How many trials a run has besides warm-ups, and when it ended. Raises UsageError if there is no
-        such run."""
+        """How many trials a run has besides warm-ups, and when it ended. Raises UsageError for another id."""
         with self.reading("a run"):
             for row in self.execute(f"SELECT ended_at, {_TRIALS} FROM run WHERE id = ?", (run_id,)):
                 return row["trials"], row["ended_at"]
@@ -290,8 +286,7 @@ class Store(Database):
                 held.release(removes=True)
 
     def _check_held(self, run_id: str, held: FileLock | AdvisoryLock, *, is_moved: bool) -> None:
-        """Take the lock of a run again if it was lost with the database's connection or with the file. Raises
-        StoreError if another process has it now."""
+        """Take a run's lock again if connection or file, and it, were lost. Raises StoreError if taken."""
         if is_moved and (lock := self._lock(run_id)):
             held.release(removes=True)
             held = self._held[run_id] = lock
@@ -326,8 +321,7 @@ class Store(Database):
 
 def runs_of(store: Store, name: str) -> list[Run]:
     """The run of that id, or the latest of that experiment; all runs of the suite of that id, or of the
-    latest suite of that name; for `latest` those of the latest run's suite; in the order in which they were
-    made. Raises UsageError."""
+    latest of that name; for `latest` those of the latest run's suite; the oldest first. Raises UsageError."""
     try:
         run = store.run(name)
     except UsageError:

@@ -1,5 +1,4 @@
-"""Records: runs as one compressed file, which a repository can keep and every reading command takes in place
-of a store (docs/STORE.md)."""
+"""Records: compressed runs for repositories; every reading command takes one as a store (docs/STORE.md)."""
 
 import json
 import lzma
@@ -44,8 +43,7 @@ def _table_text(name: str, rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def read(path: Path) -> Store:
-    """A store in memory that holds a record's runs. Raises StoreError if the file is no record, or one of
-    a format that this ringside does not know."""
+    """A store in memory of a record's runs. Raises StoreError for no record, or one of an unknown format."""
     try:
         with lzma.open(path, "rt", encoding="utf-8") as file:
             document = json.load(file)

@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from ringside.model.design import Cell, Level, Point
-from ringside.model.results import Outcome, Run, Span, Trial
-from ringside.probe.protocol import Bytes, Count, LoadMessage, Sample, TrialOutcome
+from ringside.model.results import Outcome, Run, Trial
+from ringside.probe.protocol import Bytes, Count, LoadMessage, Sample, Span, TrialOutcome
 
 
 class _TrialColumns(msgspec.Struct, frozen=True):
@@ -159,8 +159,7 @@ class _TitledPlan(msgspec.Struct):
 
 
 def titles_of(plan: Any) -> dict[str, str]:
-    """Title and workload of a plan's experiment, and the id of its suite; empty texts where it cannot be
-    read."""
+    """Title and workload of a plan's experiment, and its suite's id; empty if it cannot be read."""
     try:
         kept = _json(plan, _TitledPlan)
     except ValueError:
@@ -170,8 +169,7 @@ def titles_of(plan: Any) -> dict[str, str]:
 
 
 def _json(text: Any, type: Any) -> Any:
-    """The value of a column that holds JSON. Raises ValueError, also for numbers and characters that JSON
-    does not have."""
+    """The value of a column of JSON. Raises ValueError, also for numbers and characters JSON lacks."""
     if not isinstance(text, str):
         raise ValueError("a column holds no text")
     try:

@@ -1,6 +1,5 @@
 """The samples of a trial as one text of the store, and back: a JSON object with a column for each field of a
-sample (docs/STORE.md), so that a report reads the two or three columns that it needs of thousands of trials
-without an object for each sample."""
+sample (docs/STORE.md). Of thousands of trials, a report reads only two or three columns, and no objects."""
 
 import struct
 from collections.abc import Iterable, Sequence

@@ -360,7 +360,7 @@ def test_every_cell_of_every_block_is_stored_after_a_rehearsal(started: Started)
     assert conduct(run, prepared, store, executor, quiet)
     trials = store.trials(run)
     assert [trial.cell for trial in trials] == [
-        cell for block in blocks(prepared.points, ("one", "two"), 3, 5) for cell in block.cells
+        cell for cells in blocks(prepared.points, ("one", "two"), 3, 5) for cell in cells
     ]
     assert quiet.ended == trials
     assert store.run(run.id).ended_at is not None

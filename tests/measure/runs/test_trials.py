@@ -15,8 +15,8 @@ from ringside.measure.runs import trials
 from ringside.measure.runs.trials import padding_bytes, with_ready_line
 from ringside.model.catalogue import Contender, Ready, Receipt, Runtime, WorkloadEntry
 from ringside.model.design import Cell, ExperimentLimits, Input, Level
-from ringside.model.results import Outcome, Span, Trial
-from ringside.probe.protocol import Evidence, ExpectedLines, InputUse, TrialRequest, trial_message
+from ringside.model.results import Outcome, Trial
+from ringside.probe.protocol import Evidence, ExpectedLines, InputUse, Span, TrialRequest, trial_message
 from ringside.workloads.base import Workload
 from ringside.workloads.batch.workload import BATCH
 from ringside.workloads.fanout.workload import FANOUT

@@ -19,7 +19,8 @@ from ringside.analysis.run import RunAnalysis, analysis_of
 from ringside.errors import ReportError
 from ringside.model.catalogue import Published
 from ringside.model.design import Cell, Metric, Point
-from ringside.model.results import Interval, Span, Timeline, TimeSeries
+from ringside.model.results import Interval, Timeline, TimeSeries
+from ringside.probe.protocol import Span
 from ringside.render.plots import charts as charts_module
 from ringside.render.plots import lines, spec
 from ringside.render.plots.charts import charts, missing

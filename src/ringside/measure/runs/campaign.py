@@ -1,5 +1,4 @@
-"""Several runs, one after another: the rest of runs in the store that can go on as they began, and new runs
-of experiments."""
+"""Several runs, one after another: runs in the store that go on as they began, then new ones."""
 
 import random
 from abc import ABC, abstractmethod
@@ -42,8 +41,7 @@ Part = tuple[Experiment, Run | None, Callable[[], dict[str, Prepared]]]
 @dataclass(frozen=True, slots=True)
 class Task:
     """The task of a campaign: complete the `unfinished` ones of the `runs` that have begun, then run each of
-    the `experiments`. `selection`: how the command line chose them; `suite_id`: the id under which their runs
-    are kept together."""
+    the `experiments`. `selection`: how the command line chose them; `suite_id`: that of all their runs."""
 
     experiments: Sequence[Experiment] = ()
     runs: Sequence[Run] = ()
@@ -66,9 +64,8 @@ def new_task(selection: Selection, catalogue: Catalogue) -> Task:
 
 
 def resumed_task(name: str, store: Store, catalogue: Catalogue) -> Task:
-    """The rest of a run; or of a suite: its unfinished runs, then its experiments that have not begun; of a
-    suite's run that is named alone, only the rest of that run. Raises UsageError if the store has no run
-    of that name."""
+    """The rest of a run, also of one in a suite; or of a suite: its unfinished runs, then its experiments
+    that have not begun. Raises UsageError if the store has no run of that name."""
     runs = runs_of(store, name)
     # Also where a trial was interrupted, or its probe failed, and was not carried out again.
     unfinished = [
@@ -166,8 +163,7 @@ def _known(run: Run, plan: RunPlan, machine: str) -> Mapping[str, PlannedContend
 
 @dataclass(eq=False)
 class Campaign(ABC):
-    """Carries out a task: here (`LocalCampaign`), or on several machines (`cluster/campaign.py`). `runs`: its
-    runs that have begun."""
+    """Carries out a task: here (`LocalCampaign`) or on several machines. `runs`: its runs that have begun."""
 
     task: Task
     catalogue: Catalogue

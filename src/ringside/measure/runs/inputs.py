@@ -22,8 +22,7 @@ class Inputs:
         self._checked: dict[str, Input] = {}
 
     def get(self, file: InputFile) -> Input:
-        """The input, made if it is not there or has changed. Raises UsageError if there is no room, or it
-        cannot be written."""
+        """The input, made if missing or changed. Raises UsageError without room, or if it is unwritable."""
         if file.name not in self._checked:
             self._checked[file.name] = self._kept(file) or self._make(file)
         return self._checked[file.name]

@@ -1,6 +1,5 @@
 """The one loop over blocks: cells in random order, each trial kept before the next, until the stopping rule
-is fulfilled. It serves `run`, `vs` and `load --vs`; `cluster/campaign.py` gives blocks to several
-machines."""
+is fulfilled. It serves `run`, `vs` and `load --vs`; `cluster/campaign.py` gives blocks to machines."""
 
 import math
 import random
@@ -14,7 +13,7 @@ from typing import Any, Protocol
 
 from ringside.analysis.examination import RunExamination, by_class
 from ringside.errors import ProbeError
-from ringside.model.design import Block, Cell, Experiment, Point
+from ringside.model.design import Cell, Experiment, Point
 from ringside.model.results import REPEATABLE, Outcome, Run, Trial, counted
 from ringside.stats.sequential import FIRST_LOOK
 from ringside.stats.series import MIN_FOR_STEADY_STATE, SeriesKind, steady_state
@@ -102,22 +101,21 @@ def blocks(
     is_needed: Callable[[Cell], bool] = lambda cell: True,
     *,
     is_drawn: bool = True,
-) -> Iterator[Block]:
-    """`count` blocks, counted from 1, of the cells that are needed when each begins. In each the points come
-    in a random order, and so do the contenders of a point, one after the other: drift affects them alike. The
+) -> Iterator[list[Cell]]:
+    """The cells of `count` blocks, those that are needed when each begins. In each the points come in a
+    random order, and so do the contenders of a point, one after the other: drift affects them alike. The
     one that comes first at a point came last before: if it slows its successor, it slows itself as often as
     any other. So each block starts with the previous block's last point. For two contenders, the first is
     drawn anew for each two blocks: otherwise they would alternate in step with what happens at every fourth
     trial. The same seed gives the same order. Unless the order `is_drawn`, it is the given one."""
     if not is_drawn:
-        cells = [Cell(name, point) for point in points for name in contenders]
-        yield from (Block(index, tuple(cells)) for index in range(1, count + 1))
+        yield from ([Cell(name, point) for point in points for name in contenders] for _ in range(count))
         return
     last = random.Random(f"{seed}/0").choice(contenders)
     last_point: list[Point] = []
     for index in range(1, count + 1):
         generator = random.Random(f"{seed}/{index}")
-        cells = []
+        cells: list[Cell] = []
         other_points = [each for each in generator.sample(points, len(points)) if each not in last_point]
         for point in (*last_point, *other_points):
             names = [name for name in contenders if is_needed(Cell(name, point))]
@@ -129,7 +127,7 @@ def blocks(
             cells += [Cell(name, point) for name in names]
             last = cells[-1].contender if cells else last
         last_point = [cells[-1].point] if cells else []
-        yield Block(index, tuple(cells))
+        yield cells
 
 
 def enough(times_ns: Sequence[int], least_s: float) -> int:
@@ -182,8 +180,7 @@ def rule_of(experiment: Experiment, deadline_s: float | None = None) -> Stopping
 
 @dataclass(eq=False)
 class BlockProgress:
-    """Whether a run in progress has reached its goal. It is given the blocks in the order of their numbers,
-    once they are whole."""
+    """Whether a run in progress has reached its goal. It gets each whole block, in their order."""
 
     rule: StoppingRule
     experiment: Experiment
@@ -301,8 +298,7 @@ class RunLoop(ABC):
         self.run = self.store.set_plan(self.run, {**self.run.plan, "repeats": numbers})
 
     def _repeats(self, cell: Cell, workload: Workload) -> int:
-        """The repeats of a cell; where a trial fails, as many as the one before had, or 1, which the first
-        block shows."""
+        """The repeats of a cell; of a trial that fails those before it, or 1, which the first block shows."""
         number = before = 1
         for _ in range(_TRIES):
             trial = self.rehearse(replace(cell, point=cell.point.but(repeats=number)), cell)
@@ -315,8 +311,7 @@ class RunLoop(ABC):
         return number
 
     def _begin(self) -> dict[tuple[int, Cell], Trial]:
-        """The trials that the store has and that count, by block and cell; adds a row for each cell that
-        cannot be measured."""
+        """The stored trials that count, by block and cell; adds a row for each unavailable cell."""
         cells = [Cell(name, point) for point in self.points for name in self.experiment.contenders]
         self.notify("begin", self.run, self.rule, cells, self.measurement)
         done = {
@@ -343,8 +338,7 @@ class RunLoop(ABC):
 
     @abstractmethod
     def rehearse(self, cell: Cell, planned: Cell) -> Trial | None:
-        """A trial of a cell before the first block; None if it cannot be measured. Raises
-        KeyboardInterrupt where a signal ended it."""
+        """A trial of a cell before the first block; None if unavailable. Raises KeyboardInterrupt."""
 
     @abstractmethod
     def measure(self, done: Mapping[tuple[int, Cell], Trial]) -> bool:
@@ -357,11 +351,10 @@ class RunLoop(ABC):
             return cell not in self.unavailable and self.progress.is_needed(cell)
 
         what = (self.points, self.experiment.contenders, self.rule.max_blocks, self.run.seed, is_needed)
-        for block in blocks(*what, is_drawn=self.is_drawn):
+        for block, cells in enumerate(blocks(*what, is_drawn=self.is_drawn), 1):
             if self.is_over:
                 return
-            places = enumerate(block.cells)
-            yield block.index, [each for each in places if (block.index, each[1]) not in done]
+            yield block, [each for each in enumerate(cells) if (block, each[1]) not in done]
 
     def follows_another(self, block: int, cell: Cell, machine: str = "") -> bool:
         """Whether the next cell is the first of a point in a block, and another contender ran before it: it

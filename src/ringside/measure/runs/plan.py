@@ -54,7 +54,10 @@ def experiments(catalogue: Catalogue, selection: Selection) -> list[Experiment]:
     parts: Sequence[str] = [selection.name]
     if suite:
         parts = suite.full if selection.full else suite.experiments
-    members = [_experiment(catalogue, name) for name in parts]
+    members = []
+    for experiment in map(catalogue.experiment, parts):
+        contenders = dict.fromkeys([*experiment.contenders, *catalogue.added(experiment.workload)])
+        members.append(replace(experiment, contenders=tuple(contenders)))
     for name in catalogue.added():
         if not any(name in experiment.contenders for experiment in members):
             workloads = ", ".join(dict.fromkeys(experiment.workload for experiment in members))
@@ -82,13 +85,6 @@ def experiments(catalogue: Catalogue, selection: Selection) -> list[Experiment]:
         for experiment, names, levels in zip(members, chosen, factors, strict=True)
         if names or not only
     ]
-
-
-def _experiment(catalogue: Catalogue, name: str) -> Experiment:
-    """The experiment of that name or path, with the contenders from outside that have its workload."""
-    experiment = catalogue.experiment(name)
-    contenders = dict.fromkeys([*experiment.contenders, *catalogue.added(experiment.workload)])
-    return replace(experiment, contenders=tuple(contenders))
 
 
 def _changed(
@@ -156,29 +152,24 @@ def points(experiment: Experiment, workload: Workload, cores: int) -> list[Point
 
     `cores` is the number of CPUs of this machine. Raises UsageError for an unknown factor or a level out
     of range. Levels that come to the same (`cores = [1, "all"]` on one CPU) make one point."""
-    combinations: list[Point] = []
-    for own in experiment.at or ({},):
-        levels = {**experiment.factors, **{name: (level,) for name, level in own.items()}}
-        combinations += _combinations(levels, workload, cores)
-    return list(dict.fromkeys(combinations))
-
-
-def _combinations(wanted: Mapping[str, tuple[Level, ...]], workload: Workload, cores: int) -> list[Point]:
-    for name in wanted:
-        workload.factor(name)
-    axes: list[list[Level]] = []
-    for factor in workload.factors:
-        own = wanted.get(factor.name, (factor.default,))
-        if isinstance(factor, Cores):
-            levels: list[Level] = [number for level in own for number in factor.resolve(level, cores)]
-        else:
-            levels = [factor.check(level) for level in own]
-        axes.append(list(dict.fromkeys(levels)))
     names = [factor.name for factor in workload.factors]
-    points = [Point(tuple(zip(names, levels, strict=True))) for levels in itertools.product(*axes)]
+    points: dict[Point, None] = {}
+    for own in experiment.at or ({},):
+        wanted = {**experiment.factors, **{name: (level,) for name, level in own.items()}}
+        for name in wanted:
+            workload.factor(name)
+        axes: list[list[Level]] = []
+        for factor in workload.factors:
+            given = wanted.get(factor.name, (factor.default,))
+            if isinstance(factor, Cores):
+                axes.append([number for level in given for number in factor.resolve(level, cores)])
+            else:
+                axes.append([factor.check(level) for level in given])
+        for levels in itertools.product(*axes):
+            points[Point(tuple(zip(names, levels, strict=True)))] = None
     for point in points:
         workload.check(point)
-    return points
+    return list(points)
 
 
 def past_limit(
@@ -207,8 +198,7 @@ def past_limit(
 
 
 def check_machine(points: Sequence[Point], workload: Workload, capacity: Capacity) -> None:
-    """Check that no point needs more CPUs than contenders can get here, or more descriptors than a process
-    can have. Raises UsageError with the numbers."""
+    """Raise UsageError, with the numbers, for points that need more CPUs or descriptors than are here."""
     cores = max((workload.cores(point) for point in points), default=1)
     if cores > capacity.cpus:
         are = "is" if capacity.cpus == 1 else "are"
@@ -270,8 +260,7 @@ def check(experiment: Experiment, catalogue: Catalogue, capacity: Capacity) -> t
 
 
 def contenders_of(experiment: Experiment, catalogue: Catalogue) -> dict[str, Contender | Unavailable]:
-    """The contenders of an experiment, by name. One whose manifest is broken is unavailable: its cells are
-    rows with the reason."""
+    """The contenders of an experiment, by name. One with a broken manifest is unavailable for that reason."""
     contenders: dict[str, Contender | Unavailable] = {}
     for name in experiment.contenders:
         try:
@@ -289,8 +278,7 @@ def contenders_of(experiment: Experiment, catalogue: Catalogue) -> dict[str, Con
 
 
 def readable(experiment: Experiment, catalogue: Catalogue) -> dict[str, Contender]:
-    """The contenders of an experiment without those whose manifests are broken. Raises CatalogueError if
-    that is all of them."""
+    """The contenders whose manifests are not broken. Raises CatalogueError if all of them are."""
     contenders = contenders_of(experiment, catalogue)
     broken = [each for each in contenders.values() if isinstance(each, Unavailable)]
     if broken and len(broken) == len(contenders):
@@ -306,8 +294,7 @@ def prepare(
     inputs: Inputs,
     notify: Notify,
 ) -> Prepared:
-    """Build here, side by side, what a checked experiment needs. Raises UsageError if there is no room for
-    a file, or no sandbox."""
+    """Build side by side what a checked experiment needs. Raises UsageError without sandbox or disk space."""
     workload = find_workload(experiment.workload)
     if experiment.sandbox:
         sandbox.check()

@@ -36,9 +36,8 @@ def check() -> None:
 
 
 def sandboxed(request: TrialRequest, readable: Sequence[Path], runtime: str | None = None) -> TrialRequest:
-    """The request with its program inside a sandbox. `readable`: files and folders that it reads; `runtime`:
-    the executable that it runs on, which may lie in somebody's home. The environment is the same but for HOME
-    and TMPDIR."""
+    """The request with its program inside a sandbox, whose environment differs in HOME and TMPDIR only.
+    `readable`: what it reads; `runtime`: the executable that it runs on, perhaps in somebody's home."""
     program = shutil.which(PROGRAM) or PROGRAM
     programs = {name for name in (request.argv[0], runtime) if name and os.path.isabs(name)}
     needed = dict.fromkeys(chain(readable, *(installation(name) for name in sorted(programs))))
@@ -111,8 +110,7 @@ def _is_public(path: Path, bits: int) -> bool:
 
 
 def installation(program: str) -> Iterator[Path]:
-    """Folders that an executable outside of the system needs: those of its installation, at each link on the
-    way to it."""
+    """The installation's folders of an executable outside of the system, at each link on the way to it."""
     for path in _links(program):
         if not any(path.is_relative_to(each) for each in _SYSTEM):
             yield from (each for each in _parts(path) if each.exists())
@@ -140,8 +138,7 @@ def _parts(program: Path) -> tuple[Path, ...]:
 
 
 def _is_personal(folder: Path) -> bool:
-    """Whether a folder holds more than one installation: a home, a hidden folder in one, or one of the
-    root's."""
+    """Whether a folder holds several installations: a home, a hidden folder in one, or one of the root's."""
     homes = _homes()
     hidden = folder.name.startswith(".") and (folder.parent in homes or folder.parent.parent == Path("/home"))
     return hidden or folder in homes or len(folder.parts) <= 2 or folder.parent == Path("/home")

@@ -26,7 +26,7 @@ from ringside.measure.toolchain.builds import FileWatch, Toolchain
 from ringside.measure.toolchain.receipts import expand
 from ringside.model.catalogue import Ready, Unavailable, WorkloadEntry
 from ringside.model.design import Cell, ExperimentLimits, Input, Point
-from ringside.model.results import REPEATABLE, Outcome, Run, Span, Trial
+from ringside.model.results import REPEATABLE, Outcome, Run, Trial
 from ringside.probe import protocol
 from ringside.store import now
 from ringside.store.plans import RunPlan, read_plan
@@ -47,8 +47,7 @@ LOOPBACK = "127.0.0.1"
 # The variable that only makes the environment's size vary.
 PADDING = "RINGSIDE_PADDING"
 # A separate process, which the probe adopts, waits until something listens on the port, reports it, and ends.
-# The server takes this program's place, so nothing else is measured. Trying to connect instead would give the
-# server a connection to answer.
+# The server takes this program's place, so nothing else is measured. Connecting would give it work.
 _LAUNCHER = Path(__file__).with_name("launcher.sh").read_text(encoding="utf-8")
 
 
@@ -68,8 +67,7 @@ def request(
 ) -> protocol.TrialRequest:
     """The probe's request for one trial of a cell. `cpus`: the contender's and the probe's. `input`: the file
     that the workload has for the point. `reference`: time the fixed computation before. `host`: where a
-    server listens for loads of engines on other machines. Raises UsageError if the workload's evidence
-    does."""
+    server listens for engines on other machines. Raises UsageError if the workload's evidence does."""
     point = cell.point
     arguments = {**{key: str(level) for key, level in point.levels}, **workload.arguments(point)}
     if arguments.get(REPEATS.name) == AUTO:
@@ -130,8 +128,7 @@ def free_port(host: str = LOOPBACK) -> int:
 
 
 def with_ready_line(command: Sequence[str], port: int) -> tuple[str, ...]:
-    """A command that starts a server that does not speak the protocol, and prints `::ready` when it listens
-    on the port."""
+    """A command that starts a server without the protocol, and prints `::ready` once it listens on `port`."""
     # `read` of /proc/net/tcp sees ports as four hexadecimal digits.
     return ("/bin/sh", "-c", _LAUNCHER, f"{port:04X}", str(port), *command)
 
@@ -146,8 +143,7 @@ def padding_bytes(seed: int, block: int, position: int) -> int:
 def environment(
     base: Mapping[str, str], ready: Ready, seed: int, block: int, position: int
 ) -> dict[str, str]:
-    """A contender's whole environment: small, the same for all but for the variables of a variant, and of a
-    random size.
+    """A contender's whole environment: small, the same for all but a variant's variables, of a random size.
 
     HOME lies in the build folder and Python writes no bytecode beside the sources (a build may compile
     it), so that nothing is written elsewhere."""
@@ -185,7 +181,7 @@ def trial_from_messages(
     read_ns: dict[str, tuple[int, int]] = {}
     for phase in phases:
         read_ns[phase.name] = (read_ns.get(phase.name, (phase.t_ns,))[0], phase.t_ns)
-    samples, spans = _of_kind(messages, protocol.Sample), _of_kind(messages, protocol.SpanMessage)
+    samples = _of_kind(messages, protocol.Sample)
     return replace(
         blank,
         outcome=outcome_of(report),
@@ -197,7 +193,7 @@ def trial_from_messages(
         marks={sample.mark: sample for sample in samples if sample.mark},
         samples=samples,
         loads=_of_kind(messages, protocol.LoadMessage),
-        spans=tuple(Span(span.unit, span.begin_ns, span.end_ns) for span in spans),
+        spans=_of_kind(messages, protocol.Span),
         missing=next((started.missing for started in _of_kind(messages, protocol.Started)), ()),
     )
 
@@ -266,8 +262,7 @@ class ContenderTrials:
         self._watch.discard_changed()
 
     def warm_up(self, notify: Notify) -> None:
-        """Each contender once, before the first block: files come into memory, bytecode caches are
-        written."""
+        """Each contender once, before the first block: this loads files and writes bytecode caches."""
         prepared = self.prepared
         smallest = min(prepared.points, key=prepared.workload.work)
         for name in prepared.experiment.contenders:
@@ -357,8 +352,7 @@ class ContenderTrials:
 
 @dataclass(frozen=True, slots=True)
 class Repetition:
-    """A trial that can be carried out again: its block, its position there, and its cell. `has_changed`: the
-    contender differs from the one in the run."""
+    """A trial to repeat. `place`: its block, position and cell. `has_changed`: the contender has since."""
 
     trials: ContenderTrials
     place: tuple[int, int, Cell]

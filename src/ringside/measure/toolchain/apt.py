@@ -1,5 +1,4 @@
-"""Installs runtimes by apt. Some releases that it knows have newer versions of a package than the one that it
-would install by itself."""
+"""Installs runtimes by apt, which may know a release with a newer version than its own choice."""
 
 import os
 import re

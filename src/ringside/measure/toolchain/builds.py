@@ -1,6 +1,5 @@
 """Builds of contenders, kept by the content of the sources, the receipt and the commands; and the watch over
-their files during a run: a program runs as the user who measures, and may change the sources or the build of
-another."""
+their files during a run: programs run as the user who measures, and may change those of another."""
 
 import hashlib
 import os
@@ -225,8 +224,7 @@ def content_hash(contender: Contender, receipt: Receipt) -> str:
 
 
 def source_files(contender: Contender) -> dict[str, bytes]:
-    """The files of a contender by their path inside its folder, without what tools leave behind; none if
-    it is only a command. Raises OSError."""
+    """A contender's files, by path, without what tools leave; none of a command. Raises OSError."""
     return {str(path.relative_to(contender.folder)): path.read_bytes() for path in source_paths(contender)}
 
 
@@ -281,8 +279,7 @@ def rebuild(ready: Ready) -> None:
 
 
 def run_build(command: Sequence[str], folder: Path, log: str = "", timeout_s: float | None = None) -> str:
-    """Run one build command in a folder; what it printed. Raises BuildError, whose log is that after `log`,
-    what the commands before printed."""
+    """Run one build command in a folder; what it printed. Raises BuildError, whose log begins with `log`."""
     shown, timeout_s = " ".join(command), timeout_s or BUILD_TIMEOUT_S
     try:
         output, status = run_group(command, folder, timeout_s)
@@ -299,8 +296,7 @@ def run_build(command: Sequence[str], folder: Path, log: str = "", timeout_s: fl
 
 
 class FileWatch:
-    """Compares files by inode, size, mode and times. What a contender changes in its own build counts as its
-    own business: its HOME is there."""
+    """Compares files by inode, size, mode and times. A contender may change its own build: HOME is there."""
 
     def __init__(self, contenders: Iterable[Ready]) -> None:
         self._contenders = list(contenders)
@@ -327,8 +323,7 @@ class FileWatch:
         return f"{what} changed since the run began: {one_line(path, _MAX_PATH)}"
 
     def mend_build(self, ready: Ready) -> str | None:
-        """Make a build anew that another program changed; a sentence that says so, or None. Raises BuildError
-        where it cannot be made."""
+        """Build anew what another program changed; a sentence that says so, or None. Raises BuildError."""
         if self._builds[ready.contender.name] == _stamps_below(ready.build) and has_build(ready):
             return None
         try:
@@ -339,8 +334,7 @@ class FileWatch:
         return "its build was changed, and was built again"
 
     def discard_changed(self) -> None:
-        """At the end of a run: the next one makes builds anew that were changed after the last trial of their
-        contender."""
+        """At the end of a run: the next makes builds anew that changed after their contender's last trial."""
         for ready in self._contenders:
             if self._builds[ready.contender.name] != _stamps_below(ready.build):
                 discard(ready)

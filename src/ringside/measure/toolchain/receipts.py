@@ -71,8 +71,7 @@ def version_of(text: str) -> str | None:
 
 
 def at_least(version: str, minimum: str) -> bool:
-    """Whether a version is not below another one: `3.9` is below `3.11`. Raises ValueError for a text that
-    is no version."""
+    """Whether a version is not below another: `3.9` is below `3.11`. Raises ValueError for no version."""
     return Version(version) >= Version(minimum)
 
 
@@ -176,8 +175,7 @@ def _printed(output: BinaryIO) -> bytes:
 
 
 def system_names() -> list[str]:
-    """This system's names as in os-release, the most specific first: `debian-12`, `debian`, or
-    `ubuntu-24.04`, `ubuntu`, `debian`."""
+    """This system's names of os-release, the most specific first: `ubuntu-24.04`, `ubuntu`, `debian`."""
     release = host.os_release()
     identifier, version = release.get("ID", ""), release.get("VERSION_ID", "")
     own = [f"{identifier}-{version}", identifier] if identifier and version else identifier.split()

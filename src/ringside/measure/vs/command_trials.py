@@ -1,5 +1,4 @@
-"""Trials of arbitrary commands, for `ringside vs`: the run that they belong to, and how each is carried
-out."""
+"""Trials of arbitrary commands, for `ringside vs`: their run, and how each is carried out."""
 
 import contextlib
 import dataclasses
@@ -110,8 +109,7 @@ def begin(
     kept: KeptOptions | None = None,
     suite: SuiteSelection | None = None,
 ) -> Run:
-    """A new run of these commands in the store, with the options of the command line that were `kept`, as one
-    of the `suite` of sessions."""
+    """A new run of these commands. `kept`: the command line's options; `suite`: it is a session of this."""
     contenders = {
         command.name: PlannedContender(
             title=command.text,
@@ -181,8 +179,7 @@ class CommandTrials(TrialMaker):
                 break
 
     def clean_up(self) -> None:
-        """Execute each command's `--cleanup`, after the last block or a failure. Raises the first error of
-        RingsideError's after all of them."""
+        """Execute each `--cleanup` after the last block or a failure. Raises the first RingsideError last."""
         first: RingsideError | None = None
         for cell in self._set_up:
             try:
@@ -196,8 +193,7 @@ class CommandTrials(TrialMaker):
     def trial(self, block: int, position: int, cell: Cell, *, first: bool) -> Trial:
         """One execution of a command that has not failed yet. If the levels of its `--setup` differ from last
         time, that runs again first, because its state may be exclusive, such as a branch that is checked out.
-        Raises CommandFailedError if too little is left to compare, UsageError if it could not be
-        started."""
+        Raises CommandFailedError if too little is left to compare, UsageError where it cannot start."""
         if cell not in self._failed and self._hook_line("setup", cell) != self._last_setup:
             self._warm_up(cell)
         if cell not in self._failed:

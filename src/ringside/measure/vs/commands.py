@@ -1,5 +1,4 @@
-"""The commands of `ringside vs`, parsed and checked; and their parameters: `{VAR}` in them, and the points at
-which they are executed."""
+"""The commands of `ringside vs`, parsed and checked; their parameters, `{VAR}`, and the points of these."""
 
 import functools
 import itertools
@@ -78,8 +77,7 @@ class Command:
         return self.words(self.line(point))
 
     def words(self, line: str) -> tuple[str, ...]:
-        """The words that execute a line of the command, or of one of its hooks; through a shell they are the
-        shell's. Raises UsageError."""
+        """The words that execute a line of the command or a hook, or a shell for it. Raises UsageError."""
         if "\0" in line:
             raise UsageError("a command cannot hold a NUL character")
         shell = self.shell_of(line)
@@ -89,8 +87,7 @@ class Command:
         return tuple(argv)
 
     def shell_of(self, line: str) -> tuple[str, ...] | None:
-        """The shell that executes a line: where none was asked for, one for lines that need it. Raises
-        UsageError."""
+        """The shell for a line; where none was asked for, only if the line needs it. Raises UsageError."""
         if self.shell or self.is_literal or _shell_reason(line) is None:
             return self.shell
         return DEFAULT_SHELL
@@ -109,8 +106,7 @@ def parse_commands(
 ) -> tuple[Command, ...]:
     """The commands, which can be executed at all points; those without a name are A, B, C …. `hooks` by
     option, and `outputs`: one for all commands, or one for each. `revisions`: one for each, or none.
-    `is_literal`: words that mean something to a shell alone are meant for the program. Raises UsageError with
-    what is wrong."""
+    `is_literal`: what only a shell understands is for the program. Raises UsageError."""
     if not 1 <= len(texts) <= MAX_COMMANDS:
         how = "each quoted as one argument: ringside vs 'sleep 0.1' 'sleep 0.2'"
         raise UsageError(f"name a command, or up to {MAX_COMMANDS}, {how}")
@@ -292,8 +288,7 @@ def _split(text: str) -> list[str]:
 
 
 def scanned_levels(least: str, most: str, step: str | None) -> tuple[Level, ...]:
-    """The numbers of `-P VAR LEAST MOST -D STEP`, the step 1 where there is none; integers where all three
-    are. Raises UsageError."""
+    """The numbers of `-P VAR LEAST MOST -D STEP` [1], integers where all three are. Raises UsageError."""
     first, last, width = _number(least), _number(most), _number(step or "1")
     if width <= 0:
         raise UsageError(f"-D {one_line(step or '', 20)}: a step is larger than 0")
@@ -320,8 +315,7 @@ def listed_levels(text: str) -> tuple[Level, ...]:
 
 
 def scan_points(factors: Mapping[str, Sequence[Level]]) -> tuple[Point, ...]:
-    """Every combination of levels; one point without factors where there are none. Raises UsageError if
-    they are too many."""
+    """Every combination of levels; without factors one point. Raises UsageError if they are too many."""
     points = math.prod(len(levels) for levels in factors.values())
     if points > MAX_POINTS:
         raise UsageError(f"the parameters have {points:,} combinations: up to {MAX_POINTS:,} are possible")

@@ -1,5 +1,4 @@
-"""The destination of a command's output, for `vs --output` and `--show-output`, and the figures that
-`--metric` finds in it."""
+"""The destination of a command's output (`vs --output`, `--show-output`), and what `--metric` finds."""
 
 import math
 import os
@@ -43,8 +42,10 @@ def output_to(where: str | None, folder: Path) -> Iterator[Output]:
         with tempfile.NamedTemporaryFile(prefix="ringside-output-") as file:
             yield Output(file.name)
     elif where == TTY:
-        with _terminal() as stdout:
-            yield Output(stdout)
+        own, its = os.openpty()
+        termios.tcsetwinsize(its, (24, 80))  # The usual size.
+        with _pumped(own, its, lambda piece: None):
+            yield Output(os.ttyname(its))
     elif where == INHERIT:
         sys.stdout.flush()
         errors: list[OSError] = []
@@ -59,15 +60,6 @@ def output_to(where: str | None, folder: Path) -> Iterator[Output]:
         except OSError as error:
             raise UsageError(f"--output {where}: {error.strerror}") from error
         yield Output(str(path.resolve()))
-
-
-@contextmanager
-def _terminal() -> Iterator[str]:
-    """The path of a pseudo-terminal of the usual size. What is written to it is read and thrown away."""
-    own, its = os.openpty()
-    termios.tcsetwinsize(its, (24, 80))
-    with _pumped(own, its, lambda piece: None):
-        yield os.ttyname(its)
 
 
 @contextmanager

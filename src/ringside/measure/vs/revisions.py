@@ -16,8 +16,7 @@ _BUILD_S = 86_400.0  # Some builds take hours.
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """A revision as it was named, the hash of its commit, and the folder in its worktree that corresponds to
-    the working folder."""
+    """A revision as it was named, its commit's hash, and what the working folder is in its worktree."""
 
     name: str
     commit: str
@@ -29,8 +28,7 @@ def worktrees(
     names: Sequence[str], build: str | None, say: Callable[[str], None]
 ) -> Iterator[list[Revision]]:
     """The revisions of those names, each with its worktree in a temporary folder, where `build` was executed
-    by `sh`; all are removed in the end. Raises UsageError if one does not exist, BuildError if one does
-    not build."""
+    by `sh`; all are removed in the end. Raises UsageError for an unknown one, BuildError for a build."""
     if not names:
         yield []
         return

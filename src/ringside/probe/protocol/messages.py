@@ -9,8 +9,7 @@ import msgspec
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 Nanoseconds = Count
 Bytes = Count
-# A histogram as `value_ns count value_ns count …`, values ascending: a text, since a store with thousands of
-# trials has many.
+# A histogram as `value_ns count value_ns count …`, values ascending: a text, since stores have thousands.
 Counts = Annotated[str, msgspec.Meta(pattern=r"^([0-9]{1,19} [0-9]{1,19}( [0-9]{1,19} [0-9]{1,19})*)?\Z")]
 
 
@@ -177,8 +176,8 @@ class Phase(Message, frozen=True, tag_field="type", tag="phase"):
     ns: Nanoseconds
 
 
-class SpanMessage(Message, frozen=True, tag_field="type", tag="span"):
-    """A unit of the program was busy from `begin_ns` to `end_ns` of its own clock."""
+class Span(Message, frozen=True, tag_field="type", tag="span"):
+    """A unit of the program was busy with one piece of work, by the program's own clock."""
 
     unit: int
     begin_ns: int
@@ -219,8 +218,7 @@ class Drive(Message, frozen=True, tag_field="type", tag="drive"):
 
 
 class OrphanedCalls(Message, frozen=True):
-    """Upstream calls that ended after the client of their request had hung up: by an answer, or cut off by
-    the gateway; and such requests."""
+    """Requests whose client had hung up, and how their later upstream calls ended: answered, or cut off."""
 
     requests: Count = 0
     answered: Count = 0
@@ -390,7 +388,7 @@ class LoadOutcome(LoadFigures, frozen=True, tag_field="type", tag="outcome"):
     """The last message of a load by itself."""
 
 
-TrialMessage = Started | ServiceReady | Phase | SpanMessage | Drive | Sample | LoadMessage | TrialOutcome
+TrialMessage = Started | ServiceReady | Phase | Span | Drive | Sample | LoadMessage | TrialOutcome
 EngineMessage = Started | LoadProgress | Histogram | EngineRecord | LoadOutcome
 # Each raises ValueError (msgspec's) with the error.
 trial_message: Callable[[bytes], TrialMessage] = msgspec.json.Decoder(TrialMessage).decode

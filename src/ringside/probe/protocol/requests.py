@@ -81,8 +81,7 @@ class HttpRequest(Request, frozen=True):
 
 
 class Templates(Request, frozen=True):
-    """The values of placeholders in a request or a line: rows of values for the columns, with a character for
-    each byte."""
+    """Values of placeholders in a request or a line: rows for the columns, with a character per byte."""
 
     columns: tuple[str, ...] = ()
     rows: tuple[tuple[str, ...], ...] = ()
@@ -330,8 +329,7 @@ class Step(Request, frozen=True):
 
 
 class Service(Request, frozen=True):
-    """The probe's work with a program that listens on `host`. `remote`: engines on other machines carry out
-    the loads."""
+    """The probe's work with a program that listens on `host`. `remote`: engines elsewhere load it."""
 
     ready_s: float
     idle_s: float
@@ -345,8 +343,7 @@ class Service(Request, frozen=True):
 class TrialRequest(WholeRequest, frozen=True):
     """One trial of a program. `awaits`: the names that it may wait for by `::await`, each once. `stdout` and
     `stderr`: files that exist, to which a plain command writes in place of the probe's pipes. `number`: what
-    the outcome repeats, made by the driver. `temporary`: it gets a temporary folder of its own, below the
-    TMPDIR of `env`."""
+    the outcome repeats, made by the driver. `temporary`: it gets its own folder below the TMPDIR of `env`."""
 
     argv: tuple[str, ...]
     cwd: str

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from ringside import units
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Cell, Metric
-from ringside.model.results import Interval, Span, Timeline
+from ringside.model.results import Interval, Timeline
+from ringside.probe.protocol import Span
 from ringside.render.plots import spec
 from ringside.render.plots.lines import estimate_lines
 from ringside.render.text.words import where
