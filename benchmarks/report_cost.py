@@ -105,7 +105,7 @@ def main() -> int:
             store = Store(where)
             run = make_run(store, large(name, trials), samples=SAMPLES, own_sources=True)
             count = store.progress(run.id)[0]
-            samples = sum(len(trial.samples) for trial in store.trials(run, samples=True))
+            samples = sum(len(trial.usage().t_ns) for trial in store.trials(run, samples=True))
             store.close()
             if name == "ring-showdown":
                 report(where, page)

@@ -70,7 +70,7 @@ def ratio_of(
     merged = run.examination.observations.percentile
     if point == elsewhere and merged(metric, Cell(above, point)):
         # Computed from the requests of all blocks together, as tables show a high percentile.
-        comparison = run.comparison(run.metric(metric), above, below, point)
+        comparison = run.comparison(run.measurement.metric(metric), above, below, point)
         assert comparison
         return comparison.ratio
     return paired_ratio(

@@ -130,7 +130,7 @@ def figures(place: str, analyses: Mapping[str, RunAnalysis]) -> str:
         raise SystemExit(f"docs: what is `{place}`?")
     experiment, name, contenders, heads = match.groups()
     analysis = analyses[experiment]
-    metric = analysis.metric(name)
+    metric = analysis.measurement.metric(name)
     points = {point.label(analysis.varying): point for point in analysis.points}
     levels = dict(head.split(": ") for head in heads.split("; "))
     table = [

@@ -74,14 +74,14 @@ def test_a_family_is_ahead_with_all_of_its_members(
 
 def test_what_else_may_have_decided_it_is_said() -> None:
     of = standing({"e1": 10, "t1": 100})
-    assert of.is_certain
+    assert not of.caveats
     noisy = Influence(("noisy-neighbour",))
     standings = tuple(
         dataclasses.replace(each, influences=(noisy,)) for each in of.analysis.conclusion.standings
     )
     conclusion = dataclasses.replace(of.analysis.conclusion, standings=standings)
     of = dataclasses.replace(of, analysis=with_figures(of.analysis, conclusion=conclusion))
-    assert not of.is_certain
+    assert of.caveats
     assert texts(of) == (
         "e1 (event loops) has the best figure: 10.0 ns (9.7–10.4); not certain, since the machine was busy"
     )
@@ -90,7 +90,7 @@ def test_what_else_may_have_decided_it_is_said() -> None:
 def test_no_family_is_first_where_the_floor_is_worse() -> None:
     """In the metric that is shown, whether it is the headline or not."""
     of = standing({"e1": 10, "t1": 100, "limit": 50})
-    assert not of.is_certain
+    assert of.caveats
     reserve = "; not certain, since the reference program is no better"
     assert texts(of) == f"e1 (event loops) has the best figure: 10.0 ns (9.7–10.4){reserve}"
     for floor, reason in ((5.0e6, reserve), (1.0e6, reserve), (0.5e6, "")):

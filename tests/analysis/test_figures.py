@@ -84,7 +84,7 @@ def test_the_headline_at_all_points_is_one_family_and_other_metrics_have_their_o
         family = {key: each for key, each in logs.items() if key[0] in metrics}
         adjusted = adjusted_p_values(family, range(1, 8))
         for (metric, place, one, other), p in adjusted.items():
-            comparison = result.examination.comparison(result.metric(metric), place, one, other)
+            comparison = result.examination.comparison(result.measurement.metric(metric), place, one, other)
             assert comparison
             assert comparison.p == p
 

@@ -34,7 +34,7 @@ def test_a_large_body_follows_its_request() -> None:
     line, rest = protocol.LoadRequest(plan).encode().split(b"\n", 1)
     assert rest == body
     assert msgspec.json.decode(line)["load"]["request"] == {"body_bytes": len(body)}
-    assert b"\n" not in protocol.MergeRequest(protocol.Merge(plan, 2)).encode()
+    assert len(protocol.MergeRequest(protocol.Merge(protocol.without_body(plan), 2)).encode()) < 200
     small = msgspec.structs.replace(plan, request=protocol.HttpRequest(body="x\n"))
     assert b"\n" not in protocol.LoadRequest(small).encode()
 

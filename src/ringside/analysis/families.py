@@ -42,13 +42,8 @@ class FamilyStanding:
         return tuple(name for members in self.families.values() for name in members)
 
     @property
-    def is_certain(self) -> bool:
-        """Whether only the programs can have decided the order at this point."""
-        return not self.caveats
-
-    @property
     def caveats(self) -> list[str]:
-        """The codes of other possible causes: the floor's, and those that the answer names at this point."""
+        """The codes of causes other than the programs: the floor's, and those that the answer names here."""
         over_floor = self.analysis.floor_ratios.get((self.metric.name, self.point), {})
         floor = floor_influence(self.metric, self.point, self.analysis.floor, over_floor.get(self.best))
         here = (each for each in self.analysis.conclusion.standings if each.point == self.point)
@@ -166,7 +161,7 @@ def answer(questions: Iterable[Question], analyses: Sequence[RunAnalysis]) -> tu
 def _standing(figure: QuestionFigure, analysis: RunAnalysis | None) -> FamilyStanding | None:
     if analysis is None or figure.metric not in {metric.name for metric in analysis.metrics}:
         return None
-    metric = analysis.metric(figure.metric)
+    metric = analysis.measurement.metric(figure.metric)
     standings = []
     for point in analysis.points:
         if not figure.at.items() <= point.as_dict().items():

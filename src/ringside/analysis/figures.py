@@ -158,10 +158,6 @@ class RunFigures:
         """A point that has only some factors, described by those that vary in this run."""
         return self.measurement.label(fixed, self.varying) if {*self.varying} & {*fixed.as_dict()} else ""
 
-    def metric(self, name: str) -> Metric:
-        """The metric of that name. Raises UsageError for an unknown one."""
-        return self.measurement.metric(name)
-
     def cell(self, contender: str, point: Point) -> CellAnalysis:
         return self.cells[Cell(contender, point)]
 

@@ -130,29 +130,16 @@ class Usage:
             np.array([sample.pss_bytes for sample in samples], dtype=np.float64),
         )
 
-    def __len__(self) -> int:
-        return len(self.t_ns)
 
-
-class StoredSamples(Sequence[Sample]):
+@dataclass(frozen=True, slots=True)
+class StoredSamples:
     """Samples that the open store reads each time, to save memory. `usage` reads what figures need."""
 
-    def __init__(self, whole: Callable[[], Sequence[Sample]], usage: Callable[[], Usage]) -> None:
-        self._whole, self.usage = whole, usage
+    whole: Callable[[], Sequence[Sample]]
+    usage: Callable[[], Usage]
 
     def __iter__(self) -> Iterator[Sample]:
-        return iter(self._whole())
-
-    def __len__(self) -> int:
-        return len(self.usage())
-
-    def __getitem__(self, place: Any) -> Any:
-        return self._whole()[place]
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and tuple(self) == tuple(other)
-
-    __hash__ = None  # type: ignore[assignment]
+        return iter(self.whole())
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +161,7 @@ class Trial:
     phase_lines: tuple[Phase, ...] = ()
     read_ns: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     marks: Mapping[str, Sample] = field(default_factory=dict)
-    samples: Sequence[Sample] = ()
+    samples: Sequence[Sample] | StoredSamples = ()
     loads: tuple[LoadMessage, ...] = ()
     spans: tuple[Span, ...] = ()
     missing: tuple[str, ...] = ()

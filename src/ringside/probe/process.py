@@ -274,7 +274,8 @@ class Probe:
         """Merge the records of several engines that shared a load: the messages that one engine with all
         their threads would have sent at the end, the outcome last. Raises as `trial`."""
         self.need_loads(plan)
-        request = protocol.MergeRequest(protocol.Merge(plan, len(records)))
+        # No figure needs a large body.
+        request = protocol.MergeRequest(protocol.Merge(protocol.without_body(plan), len(records)))
         lines = [request.encode(), *map(msgspec.json.encode, records)]
         return self._carry_out(b"\n".join(lines), protocol.engine_message, _MERGE_S)
 

@@ -167,8 +167,8 @@ class Store(Database):
         with self._writing(run):
             statement = f"{insertion('trial', values)} RETURNING id"
             (added,) = self.execute(statement, tuple(values.values()))
-            if trial.samples:
-                self._insert("timeline", {"trial_id": added["id"], "samples": samples_text(trial.samples)})
+            if samples := tuple(trial.samples):
+                self._insert("timeline", {"trial_id": added["id"], "samples": samples_text(samples)})
 
     def trials(self, run: Run, *, samples: bool = False) -> list[Trial]:
         """All trials of a run in the order in which they were carried out; with their samples only on

@@ -153,24 +153,19 @@ def read_plan(run: Run) -> RunPlan:
 def _contradiction(plan: RunPlan) -> str:
     """The contradiction in a plan; empty if there is none. An experiment's file is checked when it is read,
     but anybody may have written a store or a record."""
-    experiment, points = plan.experiment, plan.points
+    experiment, points, repeats = plan.experiment, plan.points, plan.repeats
     names = {*experiment.contenders}
-    if not names or not points:
-        return "it has no cells"
-    if not names <= plan.contenders.keys():
-        return "it does not describe all of its contenders"
-    if len(names) < len(experiment.contenders) or len(set(points)) < len(points):
-        return "it has a cell twice"
-    if not {experiment.baseline, *(name for pair in experiment.show.ratios for name in pair)} <= names:
-        return "it compares a contender that takes no part"
-    if experiment.names and len(experiment.names) != len(experiment.at):
-        return "its names are not those of its points"
-    if len({tuple(name for name, _ in point.levels) for point in points}) > 1:
-        return "its points have different factors"
-    if plan.repeats and (plan.repeats.keys() != names or {*map(len, plan.repeats.values())} != {len(points)}):
-        return "its repeats are not those of its cells"
-    if not 1 <= experiment.blocks <= _MAX_BLOCKS:
-        return "its number of blocks is out of range"
-    if not 0 <= experiment.margin <= 1:
-        return "its margin is out of range"
-    return ""
+    compared = {experiment.baseline, *(name for pair in experiment.show.ratios for name in pair)}
+    is_of_cells = repeats.keys() == names and {*map(len, repeats.values())} == {len(points)}
+    contradictions = {
+        "it has no cells": not names or not points,
+        "it does not describe all of its contenders": not names <= plan.contenders.keys(),
+        "it has a cell twice": len(names) < len(experiment.contenders) or len(set(points)) < len(points),
+        "it compares a contender that takes no part": not compared <= names,
+        "its names are not those of its points": len(experiment.names) not in (0, len(experiment.at)),
+        "its points have different factors": len({tuple(dict(each.levels)) for each in points}) > 1,
+        "its repeats are not those of its cells": repeats and not is_of_cells,
+        "its number of blocks is out of range": not 1 <= experiment.blocks <= _MAX_BLOCKS,
+        "its margin is out of range": not 0 <= experiment.margin <= 1,
+    }
+    return next((text for text, is_true in contradictions.items() if is_true), "")

@@ -14,10 +14,11 @@ from msgspec import structs
 
 from ringside import units
 from ringside.model.claims import ClaimRow, LevelRule, Place, Product, Quantity, Where
-from ringside.model.design import Experiment, Level, Metric, Point
+from ringside.model.design import Experiment, Level, Point
 from ringside.model.results import Answer, ClaimResult, Interval, Run
 from ringside.stats.interval import exponential, median_interval
 from ringside.stats.paired import differences, hodges_lehmann, logarithms
+from ringside.workloads.base import Measurement
 
 # A figure "about x" is one from x / 1.5 to x · 1.5.
 _ABOUT = 1.5
@@ -34,8 +35,7 @@ class AnalysedRun(Protocol):
     names: tuple[str, ...]
     # The nominal one of the intervals of ratios.
     confidence: float
-
-    def metric(self, name: str) -> Metric: ...
+    measurement: Measurement
 
     def values(self, metric: str, contender: str, point: Point) -> Mapping[int, float]:
         """The metric of a cell by block; empty if it has no figures, or too many blocks failed."""
@@ -426,7 +426,7 @@ class _Test:
             sources[name] = tops, bottoms, ratios
         if not parts:
             return self.missing(needed)
-        run, metric = runs[-1], runs[-1].metric(found[-1].quantity.metric)
+        run, metric = runs[-1], runs[-1].measurement.metric(found[-1].quantity.metric)
         several = len(sources[parts[0].name][0][0].points)
 
         def sentence(name: str, interval: Interval) -> str:
@@ -477,7 +477,7 @@ class _Test:
             points = points if len({point[row.growth_over] for point in points}) > 1 else ()
         if not points:
             return self.missing([quantity])
-        run, metric = found[0].run, found[0].run.metric(quantity.metric)
+        run, metric = found[0].run, found[0].run.measurement.metric(quantity.metric)
         values, unit = dict(run.values(metric.name, quantity.contender, points[-1])), metric.unit
         if row.growth_over:
             low = run.values(metric.name, quantity.contender, points[0])

@@ -215,14 +215,14 @@ class LoadRequest(WholeRequest, frozen=True):
 
     def encode(self) -> bytes:
         """As one line of JSON, which a large body follows, without the last newline."""
-        plan = _without_body(self.load)
+        plan = without_body(self.load)
         if plan is self.load:
             return super().encode()
         assert self.load.request
         return replace(self, load=plan).encode() + b"\n" + self.load.request.body.encode("latin-1")
 
 
-def _without_body(plan: LoadPlan) -> LoadPlan:
+def without_body(plan: LoadPlan) -> LoadPlan:
     """A plan without its body where that is large."""
     request = plan.request
     if request is None or len(request.body) <= _INLINE_BODY_BYTES:
@@ -242,12 +242,6 @@ class MergeRequest(WholeRequest, frozen=True):
     """Make one outcome of the engines' records, which follow the request, one a line."""
 
     merge: Merge
-
-    def encode(self) -> bytes:
-        plan = _without_body(self.merge.load)  # no figure needs a large one
-        if plan is self.merge.load:
-            return super().encode()
-        return replace(self, merge=replace(self.merge, load=plan)).encode()
 
 
 class StubUpstream(Request, frozen=True):

@@ -197,7 +197,7 @@ _TABLES = {
 def _table(kind: str, analysis: RunAnalysis, order: str) -> str:
     """A table, the command as code, times in one unit."""
     before, behind, code, bar, line_end, end = _TABLES[kind]
-    wall = analysis.metric(WALL_S.name)
+    wall = analysis.measurement.metric(WALL_S.name)
     described, over_first = _walls(analysis, order), paired.ratios_over_first(analysis)
     factor, unit = next((units.scale(each.mean, wall.unit) for each in described.values()), (1.0, "s"))
     rows = [["Command", *(f"{name} [{unit}]" for name in ("Mean", "Min", "Max")), "Relative"]]

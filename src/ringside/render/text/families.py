@@ -46,7 +46,7 @@ def _first(standing: FamilyStanding) -> Sentence:
         return _decided(standing, text + _range(standing, members))
     if len(standing.first) == 1:
         name = standing.first[0]
-        verb = "is first" if standing.is_certain else "has the best figure"
+        verb = "has the best figure" if standing.caveats else "is first"
         return _decided(standing, f"{_of_family(standing, name)} {verb}: {amount(standing, name)}")
     close = [name for name in standing.first if name not in standing.unsteady]
     text = f"Too close to call: {listed(close, most=None)}; " if len(close) > 1 else ""
@@ -59,7 +59,7 @@ def _first(standing: FamilyStanding) -> Sentence:
 
 def _decided(standing: FamilyStanding, text: str) -> Sentence:
     """An order that was shown; where the answer of the run names what else may have decided it, with that."""
-    return Sentence(text + reserve(standing.caveats), "faster" if standing.is_certain else "quiet")
+    return Sentence(text + reserve(standing.caveats), "quiet" if standing.caveats else "faster")
 
 
 def _orders(standing: FamilyStanding) -> list[Sentence]:

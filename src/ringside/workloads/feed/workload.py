@@ -112,7 +112,7 @@ class Feed(serving.Serving):
     def _settling_figures(self, trial: Trial) -> dict[str, float]:
         """When memory and the rate of CPU had come to their final values."""
         point, load, usage = trial.cell.point, _load(trial), trial.usage()
-        if load is None or not len(usage):
+        if load is None or not len(usage.t_ns):
             return {}
         end_s = (load.end_ns - load.begin_ns) * 1e-9
         figures = {"memory_settled_s": settled_at(*memory_over_time(load, usage), end=end_s)}
