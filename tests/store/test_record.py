@@ -17,6 +17,7 @@ from ringside.store import Store, record, text_hash
 from ringside.store.connection import FORMAT
 from tests.support.command_line import in_process
 from tests.support.runs import experiment, make_run
+from tests.support.stores import whole_trials
 
 BROKEN: dict[str, Any] = {
     "is no record: `ringside export": {"format": 2},
@@ -47,7 +48,7 @@ def test_it_comes_back_as_it_was(stored: Store, tmp_path: Path) -> None:
     again = kept(stored, runs, tmp_path)
     assert again.runs() == runs
     for run in runs:
-        assert again.trials(run, samples=True) == stored.trials(run, samples=True)
+        assert whole_trials(again, run) == whole_trials(stored, run)
     assert stored.trials(runs[0])
     files = runs[0].plan["contenders"]["go"]["files"]
     assert again.sources(list(files.values())) == stored.sources(list(files.values())) != {}
@@ -131,4 +132,4 @@ def test_samples_that_look_like_paths_stay_so(tmp_path: Path, monkeypatch: pytes
     store.add_trial(run, Trial(1, 0, Cell("a", Point(())), Outcome.OK, "", samples=samples))
     assert "/home/me/" in store.rows_of([run])["timeline"][0]["samples"]
     again = kept(store, [run], tmp_path)
-    assert tuple(again.trials(run, samples=True)[0].samples) == samples
+    assert whole_trials(again, run)[0].samples == samples

@@ -19,7 +19,7 @@ from ringside.store import Store, text_hash
 from ringside.store.connection import FORMAT
 from tests.support import ROOT
 from tests.support.processes import is_over
-from tests.support.stores import POINT, begin, holding, trial
+from tests.support.stores import POINT, begin, holding, trial, whole_trials
 
 
 def test_what_goes_in_comes_out(where: str) -> None:
@@ -34,8 +34,8 @@ def test_what_goes_in_comes_out(where: str) -> None:
     store.add_trial(run, trial())
     again = Store(where)
     assert again.runs() == [other, run]
-    assert again.trials(other, samples=True) == [bare]
-    assert again.trials(run, samples=True) == [trial()]
+    assert whole_trials(again, other) == [bare]
+    assert whole_trials(again, run) == [trial()]
     assert again.trials(run) == [dataclasses.replace(trial(), samples=())]
     assert again.sources([text_hash("code"), "none"]) == {text_hash("code"): "code"}
 
@@ -287,7 +287,7 @@ def test_a_cell_has_one_trial_in_a_block(store: Store) -> None:
     store.add_trial(run, trial())
     with pytest.raises(StoreError, match="UNIQUE"):
         store.add_trial(run, trial(outcome=Outcome.CRASHED))
-    assert store.trials(run, samples=True) == [trial()]
+    assert whole_trials(store, run) == [trial()]
     for distinct in (trial(block=2), trial(name="b")):
         store.add_trial(run, distinct)
     store.add_trial(other, trial())

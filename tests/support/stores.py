@@ -4,6 +4,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from ringside.model.design import Cell, Point
 from ringside.model.results import Outcome, Run, Trial
@@ -35,6 +36,10 @@ CONTENDERS = {
     "go": PlannedContender("Go", unavailable="go: not found", remedy="apt-get install go", log="$ make"),
 }
 POINT = Point((("nodes", 10), ("messages", 3), ("mode", "token")))
+
+
+def whole_trials(store: Store, run: Run) -> list[Trial]:
+    return [replace(each, samples=tuple(each.samples)) for each in store.trials(run, samples=True)]
 
 
 def trial(block: int = 1, outcome: Outcome = Outcome.OK, name: str = "a") -> Trial:
