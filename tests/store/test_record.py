@@ -131,5 +131,4 @@ def test_samples_that_look_like_paths_stay_so(tmp_path: Path, monkeypatch: pytes
     run = store.begin_run("e", 1, {}, {}, {})
     store.add_trial(run, Trial(1, 0, Cell("a", Point(())), Outcome.OK, "", samples=samples))
     assert "/home/me/" in store.rows_of([run])["timeline"][0]["samples"]
-    again = kept(store, [run], tmp_path)
-    assert whole_trials(again, run)[0].samples == samples
+    assert whole_trials(kept(store, [run], tmp_path), run)[0].samples == samples

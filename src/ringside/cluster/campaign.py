@@ -342,8 +342,8 @@ class ClusterCampaign(Campaign):
 def on_cluster(
     on: str, task: Task, catalogue: Catalogue, notify: Notify, engines: GroupEngines | None = None
 ) -> Iterator[tuple[Capacity, Callable[[Store], ClusterCampaign]]]:
-    """The resources of contenders on the machines, and a function that makes a campaign on them; the machines are
-    released at the end. `engines`: those of each contender's machine in two-sided trials; None: as many as
+    """The resources of contenders on the machines, and a function that makes a campaign on them; releases the
+    machines at the end. `engines`: those of each contender's machine in two-sided trials; None: as many as
     the task has. Raises UsageError, also where a run began with others, ClusterError, ProbeError."""
     experiments = [*task.experiments, *(read_plan(run).experiment for run in task.unfinished)]
     planned = experiments[0].engines if experiments else 0
