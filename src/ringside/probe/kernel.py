@@ -40,8 +40,9 @@ def is_visible() -> bool:
 
 
 @contextmanager
-def adopted() -> Iterator[None]:
-    """Within the block, this process adopts its descendants' orphans; later nobody would reap others'."""
+def adopted() -> Iterator[set[int]]:
+    """Within the block, make this process the parent of its descendants' orphans; gives its children until
+    then. Afterwards nobody would reap the orphans of other programs."""
     prctl()(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     try:
         yield children()
