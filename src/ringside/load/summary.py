@@ -327,10 +327,8 @@ def fault_tables(target: Target, result: LoadResult) -> list[TableData]:
     """The errors and the faults of sequence that occurred, by kind, the most frequent first."""
     meanings = {**ERRORS, "tls": NO_TLS} if target.is_secure else ERRORS
     figures, shown = result.figures, []
-    for title, counts, texts in (
-        ("Errors", figures.errors, meanings),
-        ("Sequence faults", figures.sequence, SEQUENCE),
-    ):
+    kinds = (("Errors", figures.errors, meanings), ("Sequence faults", figures.sequence, SEQUENCE))
+    for title, counts, texts in kinds:
         rows = [
             (one_line(kind, 40), TableCell(f"{number:,}"), texts.get(kind, ""))
             for kind, number in sorted(counts.items(), key=lambda pair: -pair[1])

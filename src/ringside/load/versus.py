@@ -147,11 +147,8 @@ def _results(analysis: RunAnalysis, plan: ipc.LoadPlan) -> list[tuple[Trial, Loa
     """The loads of a run that were not cut short, in the order in which they were carried out."""
     threads = plan.threads * (analysis.experiment.engines or 1)
     started = partial(ipc.Started, ipc.VERSION, threads=threads)
-    return [
-        (trial, LoadResult(load, {}, started(missing=trial.missing)))
-        for trial in analysis.trials
-        for load in trial.loads
-    ]
+    loads = ((trial, load) for trial in analysis.trials for load in trial.loads)
+    return [(trial, LoadResult(load, {}, started(missing=trial.missing))) for trial, load in loads]
 
 
 def _engines(analysis: RunAnalysis) -> tuple[list[str], int]:

@@ -379,11 +379,8 @@ class Workload(Measurement):
         """These factors in words, `400 units, 300 messages`, without obvious defaults unless all are."""
         levels = point.as_dict()
         known = [each for each in self.factors if each.name in factors and each.name in levels]
-        special = [
-            each
-            for each in known
-            if levels[each.name] != each.default or (each.default and not isinstance(each.default, str))
-        ]
+        obvious = [each for each in known if not each.default or isinstance(each.default, str)]
+        special = [each for each in known if each not in obvious or levels[each.name] != each.default]
         said = (filter(None, (each.say(levels[each.name]) for each in some)) for some in (special, known))
         return next(filter(None, map(", ".join, said)), "")
 
@@ -470,13 +467,11 @@ class Workload(Measurement):
 
     def rehearsal(self, point: Point) -> Point:
         """The point at which a contender runs before the first block: all code runs, and long work is cut."""
-        return point.but(
-            **{
-                factor: level
-                for factor, level in self.rehearsed.items()
-                if isinstance(level, str) or float(point[factor]) > level
-            }
-        )
+
+        def changes(factor: str, level: Level) -> bool:
+            return isinstance(level, str) or float(point[factor]) > level
+
+        return point.but(**{name: level for name, level in self.rehearsed.items() if changes(name, level)})
 
 
 def repeats(point: Point) -> int:

@@ -378,10 +378,8 @@ class _Test:
             yield from ((f"{first} / {second}", first, second) for first, second in row.pairs)
         elif row.levels_of and run:
             # Words, such as `unbounded`, come after all numbers.
-            first, *others = sorted(
-                {point[row.levels_of] for point in _points(run, row.at)},
-                key=lambda level: (isinstance(level, str), level),
-            )
+            levels = {point[row.levels_of] for point in _points(run, row.at)}
+            first, *others = sorted(levels, key=lambda level: (isinstance(level, str), level))
             name = row.over if isinstance(row.over, str) else ""
             below = Quantity(name, at={row.levels_of: first})
             for level in others:

@@ -137,9 +137,9 @@ def _unseen(commands: Mapping[str, Sequence[Trial]]) -> Iterator[Diagnostic]:
         if (whys := [why for trial in trials if trial.report and (why := trial.report.peak_memory_unknown)])
     }
     if unseen:
+        all_of = {name: count(len(commands[name]), "execution") for name in unseen}
         parts = (
-            f"{len(whys)} of {count(len(commands[name]), 'execution')} of {_named([name])} ({whys[0]})"
-            for name, whys in unseen.items()
+            f"{len(whys)} of {all_of[name]} of {_named([name])} ({whys[0]})" for name, whys in unseen.items()
         )
         yield told("unseen-memory", unseen, executions=", ".join(parts))
 

@@ -50,10 +50,8 @@ def declared(module: str) -> Callable[[W], W]:
             if over := row.pop("over", ""):
                 # In units of this many places.
                 metric, per = row.pop("metric"), row.pop("per", 1)
-                row["steps"] = [
-                    (place / per, f"{place / per:,.6g}", metric.format_map({over: place}))
-                    for place in cls.series[over]
-                ]
+                named = {place / per: metric.format_map({over: place}) for place in cls.series[over]}
+                row["steps"] = [(x, f"{x:,.6g}", name) for x, name in named.items()]
         for name, value in tables.items():
             setattr(cls, name, convert(value, types[name]))
         return cls

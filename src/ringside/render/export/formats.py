@@ -233,11 +233,8 @@ TEXT_FORMATS: Mapping[str, Callable[[RunAnalysis], str]] = {
 
 def _result(analysis: RunAnalysis, cell: Cell, description: Description) -> dict[str, Any]:
     user, system = (analysis.description(cell, metric) for metric in ("user_s", "system_s"))
-    reports = [
-        trial.report
-        for trial in analysis.trials
-        if trial.cell == cell and trial.block > 0 and trial.outcome is Outcome.OK and trial.report
-    ]
+    mine = (trial for trial in analysis.trials if trial.cell == cell and trial.block > 0)
+    reports = [trial.report for trial in mine if trial.outcome is Outcome.OK and trial.report]
     result = {
         "command": _title(analysis, cell),
         "mean": description.mean,

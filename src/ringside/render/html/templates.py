@@ -91,18 +91,16 @@ def highlighted(path: str, text: str) -> Markup:
     from pygments import token as kinds  # type: ignore[import-untyped]
 
     marks = ((kinds.Comment, "i"), (kinds.String, "em"), (kinds.Keyword, "b"))
-    tokens = (
-        (next((element for kind, element in marks if token in kind), ""), part)
-        for token, part in lexer.get_tokens(text)
-    )
-    pieces = (
-        (element, "".join(part for _, part in group))
-        for element, group in itertools.groupby(tokens, key=lambda each: each[0])
-    )
-    return Markup("").join(
-        Markup(f"<{element}>{{}}</{element}>" if element and piece.strip() else "{}").format(piece)
-        for element, piece in pieces
-    )
+
+    def element_of(token: Any) -> str:
+        return next((element for kind, element in marks if token in kind), "")
+
+    pieces = []
+    for element, group in itertools.groupby(lexer.get_tokens(text), key=lambda each: element_of(each[0])):
+        piece = "".join(part for _, part in group)
+        marked = Markup(f"<{element}>{{}}</{element}>" if element and piece.strip() else "{}")
+        pieces.append(marked.format(piece))
+    return Markup("").join(pieces)
 
 
 @functools.cache

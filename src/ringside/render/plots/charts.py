@@ -6,7 +6,7 @@ import itertools
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -102,9 +102,8 @@ def figures(analyses: Sequence[RunAnalysis]) -> dict[str, bytes]:
 def figures_as_csv(spec: Json) -> str:
     """The figures that a panel draws, as CSV; of several series all, with a column that names them."""
     series = {name: rows for name, rows in spec["datasets"].items() if name not in MARKS and rows}
-    rows: list[Mapping[str, Any]] = [
-        {"series": name, **row} if len(series) > 1 else row for name, rows in series.items() for row in rows
-    ]
+    named = [(name, row) for name, rows in series.items() for row in rows]
+    rows = [{"series": name, **row} if len(series) > 1 else row for name, row in named]
     columns = list(dict.fromkeys(column for row in rows for column in row))
     figures = ([_field(row.get(column)) for column in columns] for row in rows)
     return csv_text([columns, *figures], line_end="\r\n")

@@ -35,11 +35,8 @@ def _estimates(
     analysis: RunAnalysis, steps: Iterable[tuple[float, Point, str]], *, positive: bool = True
 ) -> list[Estimate]:
     """The estimates of all contenders. `steps`: each x, with its point and metric."""
-    values = (
-        (name, x, analysis.cell(name, point).metrics.get(metric))
-        for name in analysis.names
-        for x, point, metric in steps
-    )
+    cells = ((name, *step) for name in analysis.names for step in steps)
+    values = ((name, x, analysis.cell(name, at).metrics.get(metric)) for name, x, at, metric in cells)
     return [(name, x, value) for name, x, value in values if value and (value.estimate > 0 or not positive)]
 
 
@@ -114,11 +111,8 @@ def rate_charts(analysis: RunAnalysis) -> Iterator[spec.Chart]:
     drawn = []
     for setting in dict.fromkeys(point.without(view.factor) for point in analysis.points):
         # 0 is a closed loop, which has no rate of its own.
-        rates = [
-            (rate, point)
-            for point in analysis.points
-            if point.without(view.factor) == setting and (rate := float(point[view.factor])) > 0
-        ]
+        here = (point for point in analysis.points if point.without(view.factor) == setting)
+        rates = [(rate, point) for point in here if (rate := float(point[view.factor])) > 0]
         for metric in map(analysis.measurement.metric, view.metrics):
             estimates = _estimates(analysis, [(rate, point, metric.name) for rate, point in rates])
             if _is_line(estimates):
@@ -136,11 +130,8 @@ _PERCENTS = ("0", "50", "90", "99", "99.9", "99.99", "99.999", "99.9999", "99.99
 def percentile_charts(analysis: RunAnalysis) -> Iterator[spec.Chart]:
     """A plot for each distribution of the workload, a panel for each point."""
     for distribution in analysis.measurement.distributions:
-        curves = [
-            curve
-            for curve in analysis.percentiles
-            if curve.distribution == distribution and curve.percentiles[0].value_ns > 0
-        ]
+        known = (curve for curve in analysis.percentiles if curve.distribution == distribution)
+        curves = [curve for curve in known if curve.percentiles[0].value_ns > 0]
         drawn = spec.panels(analysis, partial(_percentile_lines, analysis, curves))
         what = f"{distribution.explanation}, of all trials together"
         yield spec.chart("percentiles", drawn, what, title=distribution.title)
@@ -179,12 +170,8 @@ def _percentile_lines(
                 }
             )
     xs = [row["x"] for row in rows]
-    at = spec.LineLayers(
-        spec.x_axis("x", "percentile", xs, log=True, words=percentile_ticks(max(xs))),
-        y,
-        analysis.names,
-        analysis.floor,
-    )
+    x = spec.x_axis("x", "percentile", xs, log=True, words=percentile_ticks(max(xs)))
+    at = spec.LineLayers(x, y, analysis.names, analysis.floor)
     tips = spec.tooltip(
         contender="contender", level="percentile", shown=metric.title, trials="trials", n="requests"
     )

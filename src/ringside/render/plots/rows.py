@@ -23,10 +23,8 @@ def dots(analysis: RunAnalysis, metric: Metric) -> spec.Chart:
     def draw(point: Point) -> spec.Json | None:
         cells = {name: analysis.cell(name, point) for name in analysis.names}
         values = {name: cell.metrics.get(metric.name) for name, cell in cells.items()}
-        absent = {
-            name: next((str(outcome) for outcome in cell.outcomes if outcome is not Outcome.OK), "–")
-            for name, cell in cells.items()
-        }
+        failures = {name: [o for o in cell.outcomes if o is not Outcome.OK] for name, cell in cells.items()}
+        absent = {name: str(outcomes[0]) if outcomes else "–" for name, outcomes in failures.items()}
         return _dot_plot(analysis, metric, values, absent) if any(values.values()) else None
 
     return spec.chart("dots", spec.panels(analysis, draw), metric.explanation, metric=metric)

@@ -104,10 +104,8 @@ def log_ticks(low: float, high: float, most: int = 8) -> list[float]:
     if low == high:
         return [low]
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    choices = [
-        [float(f"{step}e{decade}") for decade in decades for step in steps]
-        for steps in ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 5, 7))
-    ]
+    series = ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 5, 7))
+    choices = [[float(f"{step}e{decade}") for decade in decades for step in steps] for steps in series]
     # On a stretch too short for these, even distances: logarithms look even there, too.
     digits = math.floor(math.log10(high - low))
     for step in (float(f"{times}e{digits - lower}") for lower in (0, 1) for times in (5, 2, 1)):
@@ -318,10 +316,8 @@ class LineLayers:
         last = {row["contender"]: row[self.field] for row in sorted(rows, key=lambda row: row[x])}
         low, high = self.y["scale"]["domain"]
         scaled = math.log if self.y["scale"]["type"] == "log" else float
-        places = {
-            name: height * (scaled(high) - scaled(value)) / (scaled(high) - scaled(low))
-            for name, value in last.items()
-        }
+        top, span = scaled(high), scaled(high) - scaled(low)
+        places = {name: height * (top - scaled(value)) / span for name, value in last.items()}
         at_edge = quantitative("y", scale=None, axis=None)
         names = beside("labels", text="contender", y=at_edge, colour=self.level["color"])
         return layered([*layers, names], height, {**data, "labels": edge_labels(places, height)})

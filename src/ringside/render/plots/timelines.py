@@ -51,10 +51,8 @@ def _timeline(timeline: Timeline, view: TimelineView) -> spec.Json:
     x = spec.x_axis("t", f"{view.x_title} (logarithmic)", (first, last), log=True)
     highest = max([*timeline.pss_bytes.values, *timeline.kernel_bytes.values]) * 1.08
     unit, unit_name = units.scale(highest, "B")
-    threads = {
-        name: "var(--grid)" if name == OTHER_THREADS else f"var(--c{number % len(spec.BUNDLED)})"
-        for number, name in enumerate(timeline.cpu)
-    }
+    threads = {name: f"var(--c{number % len(spec.BUNDLED)})" for number, name in enumerate(timeline.cpu)}
+    threads |= {OTHER_THREADS: "var(--grid)"} if OTHER_THREADS in threads else {}
     layers = spec.template(
         "timeline",
         x=x,

@@ -78,11 +78,8 @@ def file_name(name: str) -> str:
 
 def data_files(analysis: RunAnalysis) -> dict[str, bytes]:
     """A run as CSV, and as the document of `show --json` with its headline and reference computations."""
-    values = {
-        **document(analysis),
-        "headline": asdict(analysis.headline),
-        "references_ns": dict(of_analysis(analysis).references_ns),
-    }
+    references_ns = dict(of_analysis(analysis).references_ns)
+    values = {**document(analysis), "headline": asdict(analysis.headline), "references_ns": references_ns}
     text = json.dumps(values, allow_nan=False, separators=(",", ":"))
     stem = f"data/{file_name(analysis.run.id)}"
     return {f"{stem}.json": f"{text}\n".encode(), f"{stem}.csv": formats.as_csv(analysis).encode()}

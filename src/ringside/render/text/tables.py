@@ -158,11 +158,8 @@ def other_metrics(analysis: RunAnalysis, point: Point) -> list[Metric]:
     """The metrics besides the headline that have figures at the point: compared ones, then the others."""
     present = {metric for name in analysis.names for metric in analysis.cell(name, point).metrics}
     secondary = map(analysis.measurement.metric, analysis.measurement.secondary)
-    return [
-        metric
-        for metric in dict.fromkeys((*analysis.metrics[1:], *secondary))
-        if metric.name in present and metric != analysis.headline
-    ]
+    others = dict.fromkeys((*analysis.metrics[1:], *secondary))
+    return [each for each in others if each.name in present and each != analysis.headline]
 
 
 def metric_table(analysis: RunAnalysis, metric: Metric, names: Sequence[str] = ()) -> TableData:
@@ -410,7 +407,6 @@ def _cores_row(row: ScaledContender, scaling: CoresScaling) -> Row:
 
 def _cores(best: Interval) -> str:
     ends = (best.estimate, best.low, best.high)
-    value, low, high = (
-        "" if end is None else f"{end:,.0f}" if end < MAX_CORES else "no limit" for end in ends
-    )
+    texts = ("" if end is None else f"{end:,.0f}" if end < MAX_CORES else "no limit" for end in ends)
+    value, low, high = texts
     return value if not low or not high or low == high else f"{value} ({low}–{high})"

@@ -323,10 +323,8 @@ def _passes_on(subject: Subject) -> bool:
 
 def _call(head: str) -> tuple[str, str, list[str]]:
     """The first line, the host and the ids of a request."""
-    hosts, ids = (
-        re.findall(rf"^{name}: *(.*?)\r?$", head, re.IGNORECASE | re.MULTILINE)
-        for name in ("Host", "X-Request-Id")
-    )
+    fields = (rf"^{name}: *(.*?)\r?$" for name in ("Host", "X-Request-Id"))
+    hosts, ids = (re.findall(field, head, re.IGNORECASE | re.MULTILINE) for field in fields)
     return head.partition("\r\n")[0], "".join(hosts), ids
 
 

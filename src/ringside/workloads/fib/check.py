@@ -106,10 +106,8 @@ def _stream(subject: Subject, server: Server) -> None:
             received += piece
     if early:
         subject.report("fib-stream", "no answer before the newline", _shown(received), line)
-    answers = [
-        b"error" if answer.startswith(b"error: ") else answer
-        for answer in received.removesuffix(b"\n").split(b"\n")
-    ]
+    lines = received.removesuffix(b"\n").split(b"\n")
+    answers = [b"error" if answer.startswith(b"error: ") else answer for answer in lines]
     expected = [b"%d" % fibonacci(n) if n else b"error" for n in asked]
     if answers != expected:
         pairs = enumerate(zip(answers, expected, strict=False), start=1)

@@ -62,9 +62,8 @@ def _sleep_on(subject: Subject) -> None:
 
 
 def _check(subject: Subject) -> None:
-    for findings in side_by_side(
-        subject, (check_instants,) if subject.quick else (check_instants, _sleep_on)
-    ):
+    tests = (check_instants,) if subject.quick else (check_instants, _sleep_on)
+    for findings in side_by_side(subject, tests):
         subject.findings += [each for each in findings if each.rule not in subject.broken]
 
 
