@@ -18,7 +18,7 @@ function answer(line: string): string {
   return n >= 1 && n <= MOST ? `${fib(n)}\n` : `error: a whole number from 1 to ${MOST} is needed\n`;
 }
 
-// What the kernel does not take waits for `drain`; meanwhile nothing is read.
+// Bytes that the kernel does not take wait for `drain`; meanwhile nothing is read.
 function send(socket: Socket<Connection>, bytes: Uint8Array) {
   const sent = Math.max(0, socket.write(bytes));
   const { data } = socket;

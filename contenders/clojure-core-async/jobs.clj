@@ -24,7 +24,7 @@
       (let [begin-ns (System/nanoTime)
             x (first-number seed job)]
         (when (= kind "sleep") (<! (timeout duration)))
-        ;; What computes for long would keep a thread from all other go blocks.
+        ;; A long computation would keep a thread from all other go blocks.
         (let [value (if (= kind "cpu") (<! (thread (compute x rounds))) (compute x 1))]
           (>! answers {:job job :value value :place place :begin-ns begin-ns :end-ns (System/nanoTime)})))
       (recur))))

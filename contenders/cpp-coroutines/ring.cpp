@@ -20,7 +20,7 @@ struct Ring {
     std::int64_t nodes, messages;
     std::size_t capacity;
     bool token, trace;
-    // Of unit N: over all values, those of earlier rings among them.
+    // For unit N: over all values, including those of earlier rings.
     std::int64_t checksum = 0, order = 0;
     Clock::time_point arrived_at{};
 };

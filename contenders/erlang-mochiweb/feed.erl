@@ -24,7 +24,7 @@ main() ->
         settings:whole_number("hibernate", 0, 1, 0) =:= 1,
         watermarks(settings:whole_number("high_watermark", 0, 1000000000, 0))
     },
-    % What the library needs when no descriptor is free: then nothing can be loaded.
+    % Modules that the library needs when no descriptor is free: then nothing can be loaded.
     ok = code:ensure_modules_loaded([error_logger, io_lib_pretty, timer]),
     Options = [
         {name, undefined},
@@ -80,7 +80,7 @@ next(#feed{start = Start, interval = Interval} = Feed, K) ->
     _ = erlang:start_timer(Start + K * Interval, self(), chunk, [{abs, true}]),
     sleep(Feed, K).
 
-%% The heap of a process that hibernates shrinks to what is needed.
+%% The heap of a process that hibernates shrinks to the needed size.
 sleep(#feed{hibernate = true} = Feed, K) -> proc_lib:hibernate(?MODULE, wait, [Feed, K]);
 sleep(Feed, K) -> wait(Feed, K).
 

@@ -102,7 +102,7 @@ is_root({abs_path, <<"/?", _/binary>>}) -> true;
 is_root({absoluteURI, _, _, _, Path}) -> is_root({abs_path, Path});
 is_root(_) -> false.
 
-%% What the process that called an upstream makes of its status.
+%% The text that the process that called an upstream makes of its status.
 piece("io", _) ->
     fun integer_to_binary/1;
 piece("mixed", Work) ->

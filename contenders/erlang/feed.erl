@@ -75,7 +75,7 @@ next(#feed{start = Start, interval = Interval} = Feed, K) ->
     _ = erlang:start_timer(Start + K * Interval, self(), chunk, [{abs, true}]),
     sleep(Feed, K).
 
-%% The heap shrinks to what is needed.
+%% The heap shrinks to the needed size.
 sleep(Feed, K) -> erlang:hibernate(?MODULE, wait, [Feed, K]).
 
 wait(#feed{socket = Socket, id = Id} = Feed, K) ->

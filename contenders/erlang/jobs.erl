@@ -1,4 +1,4 @@
-%% The jobs: a process for each, of which so many work at one time; the answers
+%% The jobs: a process for each; so many work at one time; the answers
 %% come to the mailbox of the first process.
 -module(jobs).
 -export([main/0]).

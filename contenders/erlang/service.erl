@@ -52,6 +52,6 @@ run(Given, Options, Supervisors, Start) ->
 init({children, Children}) ->
     {ok, {#{strategy => one_for_one, intensity => ?ACCEPTORS}, Children}};
 init({connections, Serve}) ->
-    % What ended with its client has nobody to be restarted for.
+    % A process that ended with its client need not be restarted.
     Connection = #{id => connection, start => {connection, start_link, [Serve]}, restart => temporary},
     {ok, {#{strategy => simple_one_for_one}, [Connection]}}.

@@ -1,5 +1,5 @@
 %% Calls one upstream, one call at a time, and keeps its connection. While a call is
-%% under way the process waits in it: nobody else has a question.
+%% under way the process waits in it: no other process has a request.
 -module(upstream).
 -behaviour(gen_server).
 -export([start_link/3, send_request/3]).

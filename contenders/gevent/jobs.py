@@ -61,7 +61,7 @@ def in_background(count, sleep_s, rounds, places, processes, hold, trace, seed, 
         free.append(place)
         return answer, (place, began, ended)
 
-    # Another greenlet hands the jobs over, of which the pool takes so many at one time.
+    # Another greenlet hands the jobs over; the pool takes so many at one time.
     results = Pool(places).imap(job, range(count))
     submitted = clock()
     report(f"::phase name=submit ns={submitted - begin}")

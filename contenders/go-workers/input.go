@@ -72,7 +72,7 @@ func (in input) count(what string, most int) (int, error) {
 }
 
 // line returns a copy, without the newline: the case is computed while the next
-// is read. Memory grows with what was read, not with what the input claims.
+// is read. Memory grows with the bytes read, not with the size that the input claims.
 func (in input) line(most int) ([]byte, error) {
 	var line []byte
 	for {

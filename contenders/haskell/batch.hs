@@ -131,7 +131,7 @@ readLine file rest longest = go []
     case B.elemIndex '\n' text' of
       Just end | sofar + end <= longest -> do
         putMVar rest (B.drop (end + 1) text')
-        -- A copy, so that a case does not keep what was read with it.
+        -- A copy, so that a case does not keep the text read with it.
         pure (B.copy (B.concat (reverse (B.take end text' : parts))))
       _ | sofar + B.length text' > longest -> throwIO (Wrong "a line is too long")
         | otherwise -> do

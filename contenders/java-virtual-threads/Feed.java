@@ -33,7 +33,7 @@ final class Feed {
             var due = System.nanoTime();
             for (long k = 1; ; k++) {
                 due += interval.toNanos();
-                // Thread.sleep may not end early, and may be interrupted by nobody.
+                // Thread.sleep does not end early, and no thread interrupts it.
                 Thread.sleep(Duration.ofNanos(Math.max(0, due - System.nanoTime())));
                 body.write(("Chunk " + k + " for " + id + "\n").getBytes());
                 body.flush();

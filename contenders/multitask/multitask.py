@@ -149,7 +149,7 @@ class Timer:
         self.function = function
 
     def cancel(self):
-        # The timer stays where it is until it is due: not so what it would have called.
+        # The timer stays until it is due, but its callback is gone.
         self.function = None
 
 

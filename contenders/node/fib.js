@@ -31,7 +31,7 @@ function converse(socket) {
       socket.pause().once('drain', () => socket.resume());
     }
   };
-  // What comes now is read and dropped: closing with bytes unread would reset the connection.
+  // Further bytes are read and dropped: closing with bytes unread would reset the connection.
   const refuseTheRest = () => {
     socket.off('data', take).resume();
     refuse(socket);

@@ -6,7 +6,7 @@ const BLOCK_BYTES = 256 * 1024;
 const NEWLINE = 10;
 const MOST_SIZE = 1_000_000;
 
-// What is wrong with an input, and where.
+// An error in an input, and its position.
 export class InputError extends Error {}
 
 // The cases of a file, each with the size of its vectors and the text of both.

@@ -19,7 +19,7 @@ export class Pool {
     this.#idle = [...this.#workers].reverse();
   }
 
-  // What the worker answers, and the number of the worker.
+  // The worker's answer, and its number.
   run(message) {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ message, resolve, reject });

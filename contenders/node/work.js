@@ -1,4 +1,4 @@
-// What a job does with the number that it begins with.
+// The work of a job with its first number.
 
 export const MODULUS = 2147483647;
 export const FACTOR = 48271;

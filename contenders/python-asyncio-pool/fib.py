@@ -129,7 +129,7 @@ def end_with_stdin():
 def main():
     given = settings()
     raise_file_limit()
-    # Before the loop and its sockets, of which they need no copies.
+    # Before the loop and its sockets: they need no copies of these.
     workers = Workers(given["cores"])
     asyncio.run(listen(given["host"], given["port"], workers))
 

@@ -187,7 +187,7 @@ def end_with_stdin():
 def main():
     given = settings()
     raise_file_limit()
-    # Before the sockets, of which they need no copies.
+    # Before the sockets: they need no copies of these.
     workers = Workers(given["processes"])
     listener = listen(given["host"], given["port"])
     listener.setblocking(False)

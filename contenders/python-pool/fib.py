@@ -137,7 +137,7 @@ def watch(told, workers):
 def main():
     given = settings()
     raise_file_limit()
-    # Before the socket, of which they need no copies.
+    # Before the socket: they need no copy of it.
     workers = Workers(given["cores"])
     listener = listen(given["host"], given["port"])
     end_when_told(workers)

@@ -30,7 +30,7 @@ class Bank:
 
 
 class Process:
-    """A process that runs a function and sends what it returns."""
+    """A process that runs a function and sends its result."""
 
     def __init__(self, function, *arguments):
         self.result, sending = CONTEXT.Pipe(duplex=False)

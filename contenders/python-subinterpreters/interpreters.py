@@ -5,7 +5,7 @@ import threading
 
 try:
     from concurrent import interpreters
-except ImportError:  # CPython 3.13 has what it is made of.
+except ImportError:  # CPython 3.13 has its parts.
     from backports import interpreters
 
 # A new interpreter does not look for modules where the program is.

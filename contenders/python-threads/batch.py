@@ -42,7 +42,7 @@ class AllRead(NamedTuple):
 
 
 class Allowance:
-    """Bounds what is under way: who takes waits until enough has been given back."""
+    """Bounds the work in progress: a taker waits until enough has been given back."""
 
     def __init__(self, bytes_):
         self._all = self._left = bytes_

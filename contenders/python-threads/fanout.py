@@ -29,14 +29,14 @@ class Server(ThreadingHTTPServer):
         self.server_name, self.server_port = self.server_address
 
     def handle_error(self, request, client_address):
-        if not isinstance(sys.exc_info()[1], OSError):  # Those are clients that went away.
+        if not isinstance(sys.exc_info()[1], OSError):  # These errors mean that a client went away.
             super().handle_error(request, client_address)
 
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
-    # What is written goes out with a flush: the head with the first piece of the body, its end with the last.
+    # Written bytes go out with a flush: the head with the first piece of the body, its end with the last.
     wbufsize = -1
 
     def __init__(self, *args, answer):

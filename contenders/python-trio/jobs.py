@@ -79,7 +79,7 @@ async def job(places, pool, seed, number, sleep_s, rounds, answers):
     async with places.limiter:
         place = places.free.pop()
         if pool:
-            # Where one of them fails the nursery cancels the others, which ends their processes.
+            # If one of them fails, the nursery cancels the others, which ends their processes.
             value, begin, end = await to_process.run_sync(
                 timed, seed, number, rounds, cancellable=True, limiter=pool
             )

@@ -22,7 +22,7 @@ async def serve(handler, port, host):
     # somebody else listens for signals.
     end_when_told()
     report(f"::ready port={listeners[0].socket.getsockname()[1]}")
-    # Where no descriptor is free, Trio tries again after a tenth of a second, and would say so.
+    # If no descriptor is free, Trio tries again after a tenth of a second, and would print that.
     logging.getLogger("trio.serve_listeners").setLevel(logging.CRITICAL)
     await trio.serve_listeners(functools.partial(converse, handler), listeners)
 

@@ -19,7 +19,7 @@ module Service
     port = settings.whole_number("port", 0..65_535, 0)
     settings.whole_number("cores", 1..1024, 1) # Unused: all fibers share a thread.
     Process.setrlimit(:NOFILE, Process.getrlimit(:NOFILE).last)
-    # Of clients that go away, and of what they send, nothing is printed.
+    # Nothing is printed about clients that go away, or about their bytes.
     Console.logger.off!
     end_when_told
     Async { listen(host, port, &answer) }.wait
@@ -45,7 +45,7 @@ module Service
     end
   end
 
-  # What is bound, and its sockets. From async-http 0.70 on an endpoint does it itself; before, async-io does.
+  # The bound endpoint, and its sockets. From async-http 0.70 on an endpoint does it itself; before, async-io does.
   def self.bind(endpoint)
     if defined?(Async::IO::SharedEndpoint)
       bound = Async::IO::SharedEndpoint.bound(endpoint, backlog: BACKLOG)

@@ -64,7 +64,7 @@ class Coordinator
 
   private
 
-  # Of the fiber that asks.
+  # From the fiber that asks.
   def answers = Thread.current[:answers] ||= Async::Queue.new
 
   def hand_on

@@ -84,7 +84,7 @@ class Auditor
   end
 end
 
-# Where the thread of a unit asks for audits.
+# A desk at which the thread of a unit asks for audits.
 class Desk
   def initialize(auditors, books)
     @auditors = auditors

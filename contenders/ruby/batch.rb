@@ -51,7 +51,7 @@ class Input
   end
 end
 
-# What a ractor does with a piece: the answers, or what is wrong.
+# A ractor's work on a piece: returns the answers, or the error.
 module Solver
   LARGEST = 100_000
 
@@ -92,7 +92,7 @@ class Batch
     @next = @submitted = 0
     main = Ractor.current
     @workers = Array.new(cores) { |number| Batch.worker(main, number) }
-    # Of each ractor, pieces that it has not answered.
+    # The pieces that each ractor has not answered yet.
     @pending = Array.new(cores, 0)
   end
 
@@ -140,7 +140,7 @@ class Batch
     begin_ns = Settings.clock
     number = @pending.each_index.min_by { |one| @pending[one] }
     @pending[number] += 1
-    # What cannot change is shared: nothing is copied.
+    # Objects that cannot change are shared: nothing is copied.
     @workers[number].send(Ractor.make_shareable([@submitted, piece]))
     @submitted += 1
     @times[:read] += Settings.clock - begin_ns

@@ -1,4 +1,4 @@
-"""The accounts as tasklets of one thread: a transfer gives way to nobody, so no other tasklet runs in its middle."""
+"""The accounts as tasklets of one thread: a transfer does not yield, so no other tasklet runs in its middle."""
 
 from accounting import OPENING_BALANCE, TIMED, Problem, clock
 from tasklets import channel, run, schedule, tasklet

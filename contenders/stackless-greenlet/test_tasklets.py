@@ -13,7 +13,7 @@ def nothing_left_to_run():
 
 
 def pair(preference):
-    """What a sender and a receiver, which waits already, log in turn."""
+    """The log of a sender and of a receiver that waits already, in turn."""
     meeting, log = channel(preference), []
 
     def receive():

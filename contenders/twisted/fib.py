@@ -30,7 +30,7 @@ class Fib(LineReceiver):
         self.close()
 
     def readConnectionLost(self):
-        # Without this interface Twisted drops what is not yet written, when a client has sent everything.
+        # Without this interface, Twisted drops unwritten bytes when a client has sent everything.
         self.close()
 
     def writeConnectionLost(self):

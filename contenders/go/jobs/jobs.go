@@ -1,4 +1,4 @@
-// The jobs: a goroutine for each, of which so many work at one time, and a
+// The jobs: a goroutine for each; so many work at one time; and a
 // channel for each answer.
 package main
 

@@ -98,7 +98,7 @@ impl Given {
 /// The settings that `read` finds in the program's arguments. One that cannot be
 /// used ends the program with status 2 and one line.
 pub fn read<S>(program: &str, read: impl Fn(&Given) -> Result<S, String>) -> S {
-    // What is not UTF-8 is no value of any key, and shall be refused like other such.
+    // Text that is not UTF-8 is no value of any key, and is refused like other such values.
     let arguments = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
     match read(&Given::new(arguments.skip(1))) {
         Ok(settings) => settings,

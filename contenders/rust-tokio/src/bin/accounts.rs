@@ -75,7 +75,7 @@ impl Bank for OneLock {
     }
 }
 
-/// What the owner is asked for, and where it answers.
+/// A request to the owner, and the place for its answer.
 enum Request {
     Transfer(usize, usize, i64, oneshot::Sender<()>),
     Balances(oneshot::Sender<Vec<i64>>),

@@ -21,7 +21,7 @@ pub struct Auditor {
 pub struct Bank {
     /// Only its own thread writes a part, so no instruction is one that locks.
     parts: Vec<Vec<AtomicI64>>,
-    /// Whoever has the auditors makes an audit; nobody begins to transfer again meanwhile.
+    /// The thread that has the auditors makes an audit; no unit begins to transfer again meanwhile.
     auditors: Mutex<Vec<Auditor>>,
     pausing: AtomicBool,
     /// Threads that make no transfer, until they have had `auditors`.

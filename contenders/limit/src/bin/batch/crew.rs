@@ -31,7 +31,7 @@ enum Queue {
 impl Queue {
     fn new(capacity: Capacity, blocks: usize) -> (Self, Receiver<Done>) {
         let places = match capacity {
-            // As many as there are blocks: nobody ever waits for one.
+            // As many as there are blocks: no thread ever waits for one.
             Capacity::Own => blocks,
             Capacity::Places(places) => places,
             Capacity::Unbounded => {

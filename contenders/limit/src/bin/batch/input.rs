@@ -167,7 +167,7 @@ fn before_last_lines(text: &[u8], lines: usize) -> usize {
 mod tests {
     use super::*;
 
-    /// An input's blocks, or what is wrong with it.
+    /// An input's blocks, or its error.
     fn blocks(input: &[u8]) -> Result<Vec<Block>, String> {
         let complaint = |fault| match fault {
             Fault::Input(complaint) => complaint,

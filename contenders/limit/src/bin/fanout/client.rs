@@ -105,7 +105,7 @@ impl Client {
         poll.add(&self.socket, key, self.interest)
     }
 
-    /// Reads once, and writes what was left.
+    /// Reads once, and writes the rest of earlier bytes.
     pub fn go_on(&mut self, flags: Interest, buffer: &mut [u8]) -> io::Result<()> {
         if flags.intersects(Interest::HUP | Interest::ERR) {
             return Err(ErrorKind::ConnectionAborted.into());
@@ -193,7 +193,7 @@ impl Client {
         Ok(())
     }
 
-    /// Tells epoll what is of interest now.
+    /// Tells epoll which events are of interest now.
     pub fn settle(&mut self, poll: &Poll, key: Key) -> io::Result<()> {
         let mut interest = Interest::empty();
         if !self.ended && (self.over || self.input.len() < LONGEST_HEAD) {

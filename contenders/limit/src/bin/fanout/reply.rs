@@ -125,7 +125,7 @@ impl Reply {
         };
         match used {
             None => Progress::More,
-            // Bytes that nobody asked for: the connection is not to be trusted.
+            // Unrequested bytes: the connection cannot be trusted.
             Some(used) => Progress::Whole {
                 status: self.status,
                 keep: self.keep && used == bytes.len(),
@@ -194,7 +194,7 @@ impl Chunks {
 mod tests {
     use super::*;
 
-    /// What becomes of a text that comes in pieces of so many bytes.
+    /// The reply made of a text that comes in pieces of so many bytes.
     fn read(text: &str, piece: usize) -> Progress {
         let mut reply = Reply::default();
         for piece in text.as_bytes().chunks(piece) {

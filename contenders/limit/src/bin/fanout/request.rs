@@ -14,7 +14,7 @@ pub enum Parsed {
 
 #[derive(Debug, PartialEq)]
 pub struct Request {
-    /// Of its head, in bytes.
+    /// The limit of its head, in bytes.
     pub length: usize,
     pub route: Route,
     /// Whether the connection goes on. After a request with a body it does not:

@@ -51,7 +51,7 @@ impl Connection {
         poll.add(&self.socket, key, Interest::IN)
     }
 
-    /// When the next message is due; None for what is no feed yet.
+    /// When the next message is due; None if it is no feed yet.
     pub fn due_ns(&self, interval_ns: u64) -> Option<u64> {
         match &self.stage {
             Stage::Feeding(feed) => Some(feed.begun_ns + u64::from(feed.due) * interval_ns),
@@ -169,7 +169,7 @@ fn is_passing(error: &io::Error) -> bool {
 mod tests {
     use super::*;
 
-    /// What 10,000 of them take, the slab's own and the place in the queue included.
+    /// The memory of 10,000 connections, including the slab and the places in the queue.
     #[test]
     fn a_connection_is_small() {
         assert!(std::mem::size_of::<Connection>() <= 56);

@@ -1,4 +1,4 @@
-//! The floor for feed: a thread for each core, which waits in epoll and sends what is due.
+//! The floor for feed: a thread for each core, which waits in epoll and sends the chunks that are due.
 #![forbid(unsafe_code)]
 
 mod connection;

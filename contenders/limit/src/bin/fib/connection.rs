@@ -35,7 +35,7 @@ impl Connection {
         poll.add(&self.socket, key, Interest::IN)
     }
 
-    /// Reads once, and answers what is whole. Says whether the connection stays.
+    /// Reads once, and answers complete requests. Returns whether the connection stays.
     pub fn read(
         &mut self,
         buffer: &mut [u8],

@@ -23,13 +23,13 @@ pub struct Span {
 struct Shared {
     job: Job,
     trace: bool,
-    /// The first job that nobody has taken.
+    /// The first job that no thread has taken.
     next: AtomicUsize,
     /// A place for each job's answer; 0 is none.
     answers: Vec<AtomicU32>,
     /// Threads that have not ended.
     running: AtomicUsize,
-    /// Who began it, and is woken when the last thread ends.
+    /// The thread that began it; it is woken when the last thread ends.
     owner: Thread,
 }
 

@@ -1,4 +1,4 @@
-//! What the main thread does meanwhile: it beats, and gathers the answers.
+//! The main thread's work meanwhile: it beats, and gathers the answers.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use crate::background::Background;
 use crate::heartbeat::Heartbeat;
 use crate::job::order;
 
-/// Of all answers and beats so far.
+/// All answers and beats so far.
 #[derive(Default)]
 pub struct Evidence {
     pub answers: usize,

@@ -32,7 +32,7 @@ pub struct Ring {
     out: BufWriter<StdoutLock<'static>>,
 }
 
-/// What unit N knows when the last message has arrived. The checksum and the order go on
+/// Unit N's values when the last message has arrived. The checksum and the order continue
 /// from one ring to the next.
 pub struct Evidence {
     pub checksum: i64,
