@@ -377,7 +377,7 @@ def upload(contenders: Mapping[str, Contender] = {}) -> Iterator[tuple[Path, dic
             shutil.copy2(find_probe(), folder / PROBE)
             there = {name: _packed(contender, folder) for name, contender in contenders.items()}
         except OSError as error:
-            raise UsageError(f"what nodes need cannot be gathered in {folder}: {error}") from error
+            raise UsageError(f"the files for nodes cannot be gathered in {folder}: {error}") from error
         yield folder, there
 
 
