@@ -19,7 +19,6 @@ from ringside.analysis.diagnostics import (
     engine_warnings,
     noisy_neighbour,
     references,
-    two_modes,
     two_sided,
 )
 from ringside.analysis.examination import Observations
@@ -32,7 +31,7 @@ from ringside.workloads.command import COMMAND
 from ringside.workloads.fib.workload import FIB
 from ringside.workloads.ring.workload import RING
 from ringside.workloads.target import TARGET
-from tests.support.analyses import Exact, Planted, analyse_cell, near, ok, planned
+from tests.support.analyses import Exact, Planted, near, ok, planned
 from tests.support.cases import cases
 from tests.support.points import point
 
@@ -241,6 +240,7 @@ def diagnosed(
     comparisons: Sequence[Comparison] = (),
     blocks_done: int = 6,
     is_held: bool = False,
+    modes: Mapping[Cell, tuple[float, float]] | None = None,
 ) -> list[Diagnostic]:
     run = run or planned(["x"], [HERE])
     plan = read_plan(run)
@@ -260,7 +260,8 @@ def diagnosed(
         comparisons={("any", HERE): dict(enumerate(comparisons))},
         examination=SimpleNamespace(blocks=blocks_done, observations=Observations(measurement, trials)),
     )
-    return list(diagnose(figures, two_modes(figures), is_held=is_held))
+    known_modes = figures.examination.observations.modes(figures.headline.name) if modes is None else modes
+    return list(diagnose(figures, known_modes, is_held=is_held))
 
 
 @pytest.mark.parametrize(("planned_blocks", "end", "needed"), cases(__file__, "too_few_blocks"))
@@ -322,9 +323,9 @@ def test_differences_as_small_as_between_builds_are_named() -> None:
 
 def test_what_was_not_observed_is_no_failure() -> None:
     """As the memory of programs that ended before the first sample."""
-    fine = analysed([ok(1, name, HERE, hop_ns=1.0) for name in "by"])
-    failed = dataclasses.replace(ok(2, "b", HERE), outcome=Outcome.CRASHED)
-    some_failed = {**fine, **analysed([ok(1, "b", HERE, hop_ns=1.0), failed])}
+    b, y = Cell("b", HERE), Cell("y", HERE)
+    fine = {cell: CellAnalysis(cell, {Outcome.OK: 1}, {}, {}) for cell in (b, y)}
+    some_failed = {**fine, b: CellAnalysis(b, {Outcome.CRASHED: 1}, {}, {})}
     for metric, cells, is_reported in (
         ("memory", fine, False),
         ("hop_ns", fine, True),
@@ -333,13 +334,6 @@ def test_what_was_not_observed_is_no_failure() -> None:
         unobserved = [compared("b", Obstacle.FAILED_BLOCKS, metric)]
         diagnostics = diagnosed([], cells=cells, comparisons=unobserved)
         assert [each.code for each in diagnostics] == ["failed-blocks"] * is_reported
-
-
-def analysed(trials: Sequence[Trial]) -> dict[Cell, CellAnalysis]:
-    return {
-        cell: analyse_cell(cell, [each for each in trials if each.cell == cell], Exact())
-        for cell in dict.fromkeys(each.cell for each in trials)
-    }
 
 
 def test_two_modes_of_the_headline() -> None:
@@ -354,15 +348,14 @@ def test_two_modes_of_the_headline() -> None:
         )
         for block in range(1, 41)
     ]
-    cells = analysed(trials)
-    (diagnostic,) = diagnosed(trials, Quiet(), cells=cells)
+    (diagnostic,) = diagnosed(trials, Quiet())
     assert (diagnostic.code, diagnostic.subjects) == ("bimodal", ("x",))
     assert diagnostic.values == {"ratios": {"x": near(3.0)}}
 
     class ByCpu(Exact):
         compared = ("cpu_s", "hop_ns")
 
-    assert diagnosed(trials, ByCpu(), cells=cells) == []
+    assert diagnosed(trials, ByCpu()) == []
 
 
 def test_a_machine_with_two_speeds_is_not_blamed_on_programs() -> None:
@@ -376,7 +369,7 @@ def test_a_machine_with_two_speeds_is_not_blamed_on_programs() -> None:
             for block, speed in enumerate(speeds, 1)
             for name, mode in (("x", own if block % 3 else 1.0), ("w", 1.0), ("y", 1.0), ("z", 1.0))
         ]
-        return [(each.code, each.subjects) for each in diagnosed(trials, Quiet(), cells=analysed(trials))]
+        return [(each.code, each.subjects) for each in diagnosed(trials, Quiet())]
 
     assert codes(1.0) == []
     assert codes(3.0) == [("bimodal", ("x",))]
@@ -396,7 +389,7 @@ def test_machines_may_differ_and_each_is_looked_at_by_itself() -> None:
         times = {"east": 1.0, "west": 2.0, "south": 4.0}[machine]
         trials.append(on(machine, block, "x", 100.0 * times, reference))
         trials.append(on(machine, block, "y", (300.0 if block % 2 else 100.0) * times, reference))
-    drifts, bimodal = diagnosed(trials, Quiet(), cells=analysed(trials))
+    drifts, bimodal = diagnosed(trials, Quiet())
     assert drifts == Diagnostic("drift", values={"share": near(0.41953, rel=1e-4)})
     assert bimodal == Diagnostic("bimodal", ("y",), {"ratios": {"y": near(3.0)}})
 
@@ -490,14 +483,12 @@ def test_the_order_of_codes() -> None:
         )
         for block in (1, 2)
     ]
-    modes = {block: 1.0 + block % 2 for block in range(40)}
-    cells = {cell: CellAnalysis(cell, {}, {}, {FIB.compared[0]: modes})}
     diagnostics = diagnosed(
         trials,
         FIB,
         run=planned(["x"], [HERE], ended=False),
-        cells=cells,
         comparisons=[compared("x", Obstacle.FAILED_BLOCKS)],
+        modes={cell: (1.0, 2.0)},
         blocks_done=2,
     )
     assert " ".join(each.code for each in diagnostics) == (

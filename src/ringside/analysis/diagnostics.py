@@ -12,8 +12,7 @@ from ringside.analysis.figures import RunFigures
 from ringside.model.design import Cell, Experiment, grouped
 from ringside.model.results import Diagnostic, Obstacle, Outcome, Run, Trial, Verdict
 from ringside.probe.protocol import EngineWarning
-from ringside.stats.interval import MIN_BLOCKS, is_positive_finite
-from ringside.stats.samples import bimodality
+from ringside.stats.interval import MIN_BLOCKS
 from ringside.stats.unpaired import drift, is_beyond_runs
 from ringside.store.plans import PlannedContender
 from ringside.workloads.base import Measurement, Workload
@@ -41,23 +40,6 @@ def carried_over(observations: Observations, metric: str) -> dict[str, float]:
         if abs(more) > max(_WORTH_A_WARNING, quantile * error):
             shares[name] = math.expm1(more)
     return shares
-
-
-def _relative(values: Mapping[Cell, Mapping[int, float]]) -> dict[tuple[int, Cell], float]:
-    """By block and cell: the logarithm of each positive value minus its cell's median, and, if the block has
-    several cells, minus the block's median of these differences."""
-    by_block: dict[int, dict[Cell, float]] = {}
-    for cell, of_cell in values.items():
-        logs = {block: math.log(value) for block, value in of_cell.items() if is_positive_finite(value)}
-        level = median(logs.values()) if logs else 0.0
-        for block, value in logs.items():
-            by_block.setdefault(block, {})[cell] = value - level
-    usual = {block: median(each.values()) if len(each) > 1 else 0.0 for block, each in by_block.items()}
-    return {
-        (block, cell): value - usual[block]
-        for block, each in by_block.items()
-        for cell, value in each.items()
-    }
 
 
 # Diagnostics of the machine: the same in every run of a suite.
@@ -200,21 +182,6 @@ def _obstacles(run: RunFigures) -> Iterator[Diagnostic]:
             subjects.setdefault("one-session", []).append(" / ".join(names))
     for obstacle, pairs in subjects.items():
         yield Diagnostic(str(obstacle), tuple(dict.fromkeys(pairs)))
-
-
-def two_modes(run: RunFigures) -> dict[Cell, tuple[float, float]]:
-    """By cell, two modes that both the headline and its residuals without the block's effect have. A machine
-    with two speeds gives modes to the headline alone, other cells' modes to the residuals alone."""
-    machines = {(trial.block, trial.cell): trial.machine for trial in run.trials}
-    values = {cell: analysis.values(run.headline.name) for cell, analysis in run.cells.items()}
-    relative = _relative(values)
-    by_machine = grouped(((cell, machines.get((block, cell), "")), block) for block, cell in relative)
-    found: dict[Cell, tuple[float, float]] = {}
-    for (cell, _), blocks in by_machine.items():
-        modes = bimodality([values[cell][block] for block in blocks])
-        if modes and bimodality([math.exp(relative[block, cell]) for block in blocks]):
-            found[cell] = max(found.get(cell, modes), modes, key=lambda each: each[1] / each[0])
-    return found
 
 
 def years_apart(contenders: Iterable[PlannedContender]) -> Iterator[Diagnostic]:

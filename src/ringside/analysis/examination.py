@@ -20,9 +20,15 @@ from ringside.stats.carry_over import MEMORY, CarryOver, carry_over
 from ringside.stats.decisions import ComparisonTests, Decision, has_no_resolution, rank_intervals
 from ringside.stats.interval import CONFIDENCE, exponential
 from ringside.stats.interval import MIN_BLOCKS as MIN_BLOCKS
-from ringside.stats.paired import differences, logarithms
-from ringside.stats.samples import MergedPercentile, ValueCounts, independent_ratio, is_supported
-from ringside.stats.series import SeriesKind
+from ringside.stats.paired import differences, logarithms, ratio_of_means
+from ringside.stats.samples import (
+    MergedPercentile,
+    ValueCounts,
+    bimodality,
+    independent_ratio,
+    is_supported,
+)
+from ringside.stats.series import SAME_LEVEL, SeriesKind
 from ringside.workloads.base import Measurement
 
 # If more trials than this reach no steady state, noise may only look like one in the others.
@@ -109,12 +115,17 @@ class Observations:
             known = self._percentiles[metric, cell] = MergedPercentile(histograms, level)
         return known
 
+    def _relative(self, metric: str) -> dict[Cell, dict[int, float]]:
+        """By cell and block, the logarithm of a metric, relative to the cell's median."""
+        logs = {cell: logarithms(own[metric]) for cell, own in self.values.items() if metric in own}
+        levels = {cell: median(own.values()) for cell, own in logs.items() if own}
+        return {cell: {block: log - levels[cell] for block, log in own.items()} for cell, own in logs.items()}
+
     def carry_over(self, metric: str, memory: float = MEMORY) -> CarryOver[Cell] | None:
         """How contenders affect the next trials, in a metric; None if too few trials or no order show it."""
         if len({each[:3] for each in self._order}) < len(self._order):
             return None
-        logs = {cell: logarithms(own[metric]) for cell, own in self.values.items() if metric in own}
-        levels = {cell: median(values.values()) for cell, values in logs.items() if values}
+        logs = self._relative(metric)
         sequences: dict[str, list[tuple[str, tuple[int, Cell], float | None]]] = {}
         for machine, block, _, cell in sorted(self._order, key=lambda each: each[:3]):
             sequence, key = sequences.setdefault(machine, []), (block, cell)
@@ -123,9 +134,32 @@ class Observations:
                 if (before, last.point) != (block, cell.point):
                     # An uncounted trial came before it (`RunLoop.follows_another`).
                     sequence.append((cell.contender, (0, cell), None))
-            value = logs.get(cell, {}).get(block)
-            sequence.append((cell.contender, key, None if value is None else value - levels[cell]))
+            sequence.append((cell.contender, key, logs.get(cell, {}).get(block)))
         return carry_over(sequences.values(), memory)
+
+    def modes(self, metric: str) -> dict[Cell, tuple[float, float]]:
+        """By cell, two modes, 3 % apart or more, that both a metric and its residuals without the block's
+        effect have. A machine with two speeds gives modes to the metric alone, other cells' modes to the
+        residuals alone."""
+        machines = {(block, cell): machine for machine, block, _, cell in self._order}
+        logs = self._relative(metric)
+        by_block = grouped((block, value) for own in logs.values() for block, value in own.items())
+        usual = {block: median(own) if len(own) > 1 else 0.0 for block, own in by_block.items()}
+        by_machine = grouped(
+            (
+                (cell, machines.get((block, cell), "")),
+                (self.values[cell][metric][block], math.exp(value - usual[block])),
+            )
+            for cell, own in logs.items()
+            for block, value in own.items()
+        )
+        found: dict[Cell, tuple[float, float]] = {}
+        for (cell, _), pairs in by_machine.items():
+            modes = bimodality([value for value, _ in pairs])
+            is_apart = modes and modes[1] > (1 + SAME_LEVEL) * modes[0]
+            if modes and is_apart and bimodality([residual for _, residual in pairs]):
+                found[cell] = max(found.get(cell, modes), modes, key=lambda each: each[1] / each[0])
+        return found
 
     def failures(self, metric: str, cell: Cell) -> int:
         """The number of blocks of a cell that gave no value."""
@@ -276,6 +310,7 @@ class RunExamination:
         # Computed on demand, because most looks are followed by another, which needs no intervals.
         self._decisions: dict[_Key, Decision] = {}
         self._carry_over = functools.cache(self.observations.carry_over)
+        self.modes = functools.cache(self.observations.modes)
 
     def comparison(self, metric: Metric, point: Point, contender: str, baseline: str) -> Comparison | None:
         """A pair's comparison, in either order; None without a common block. Early stops are `overstated`."""
@@ -299,7 +334,8 @@ class RunExamination:
         logs, tests = self._logs[key], self._family_of[metric.name].tests
         if key not in self._decisions:
             decided = self._of_percentiles(metric, point, *key[2:])
-            self._decisions[key] = decided or tests.decision(key, logs, self._confidence)
+            by_signs = decided or tests.decision(key, logs, self._confidence)
+            self._decisions[key] = decided or self._of_means(key, by_signs)
         decision = self._decisions[key]
         ratio = decision.ratio.inverse if is_turned else decision.ratio
         is_larger = (decision.direction > 0) != is_turned
@@ -330,7 +366,8 @@ class RunExamination:
         elif obstacle is None:
             needed = decision.blocks_needed
         pair = (point, metric.name, contender, baseline)
-        return Comparison(*pair, ratio, verdict, decision.p, obstacle, needed, contradicted)
+        modes = decision.modes
+        return Comparison(*pair, ratio, verdict, decision.p, obstacle, needed, contradicted, modes=modes)
 
     def _may_be_carried_over(self, key: _Key, decision: Decision) -> bool:
         """Whether the effects of earlier trials may explain a difference, if nearly all of them lasted."""
@@ -358,6 +395,23 @@ class RunExamination:
         farthest = max(math.inf if end is None else abs(end) for end in (ratio.low, ratio.high))
         is_inside = farthest < math.log1p(self._experiment.margin)
         return Decision(exponential(ratio), error_rate if direction else 1.0, direction, is_inside)
+
+    def _of_means(self, key: _Key, decision: Decision) -> Decision:
+        """By the ratio of means, which must show the same, if a contender has two modes in the headline."""
+        metric, point, *names = key
+        known = self.modes(metric) if metric == self.metrics[0].name else {}
+        modes = {name: known[cell] for name in names if (cell := Cell(name, point)) in known}
+        if not modes or decision.ratio.low is None:
+            return decision
+        upper, lower = (self.observations.values[Cell(name, point)][metric] for name in names)
+        ratio = ratio_of_means(upper, lower, self._confidence)
+        assert ratio
+        assert ratio.low
+        assert ratio.high
+        is_beyond = ratio.low > 1 if decision.direction > 0 else ratio.high < 1
+        is_inside = max(ratio.high, 1 / ratio.low) < 1 + self._experiment.margin
+        direction, equivalent = decision.direction * is_beyond, decision.equivalent and is_inside
+        return Decision(ratio, decision.p, direction, equivalent, decision.contradicted, modes=modes)
 
     def is_needed(self, cell: Cell) -> bool:
         """Whether the answer needed more blocks of this cell at the last look."""

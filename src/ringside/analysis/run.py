@@ -1,19 +1,17 @@
 """The analysis of a run: everything that any form of output shows, computed when it is first used."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 
 from ringside.analysis import distributions, plausibility
 from ringside.analysis.answers import Conclusion, caveats, conclude
-from ringside.analysis.diagnostics import MACHINE_CODES, diagnose, references, two_modes, years_apart
-from ringside.analysis.figures import Comparisons, RunFigures
+from ringside.analysis.diagnostics import MACHINE_CODES, diagnose, references, years_apart
+from ringside.analysis.figures import RunFigures
 from ringside.analysis.published import ThenAndNow, then_and_now
 from ringside.analysis.scaling import analyse_breakdown, analyse_growth, analyse_slopes, over_cores
-from ringside.model.design import Cell, Point
-from ringside.model.results import Diagnostic, Run, Timeline, Trial, Verdict
+from ringside.model.design import Cell
+from ringside.model.results import Diagnostic, Run, Timeline, Trial
 from ringside.probe.protocol import Span
-from ringside.stats.paired import ratio_of_means
 from ringside.store import Store
 from ringside.store.plans import read_plan
 from ringside.workloads import measurement as find_measurement
@@ -45,25 +43,11 @@ class RunAnalysis(RunFigures):
     growth = cached_property(analyse_growth)
     breakdown = cached_property(analyse_breakdown)
     warm_ups = cached_property(distributions.analyse_warm_ups)
-    modes = cached_property(two_modes)
 
-    @cached_property
-    def comparisons(self) -> Mapping[tuple[str, Point], Comparisons]:
-        """With ratios of means where a contender has two modes; differences must show in these, too."""
-        found, modes, name = dict(super().comparisons), self.modes, self.headline.name
-        for point in {cell.point for cell in modes}:
-            found[name, point] = pairs = dict(found[name, point])
-            for pair, comparison in pairs.items():
-                own = {each: modes[Cell(each, point)] for each in pair if Cell(each, point) in modes}
-                upper, lower = (self.cell(each, point).values(name) for each in pair)
-                ratio = ratio_of_means(upper, lower, self.confidence) if own else None
-                if ratio and ratio.low and ratio.high:
-                    is_shown = ratio.low > 1 if comparison.ratio.estimate > 1 else ratio.high < 1
-                    verdict = comparison.verdict if is_shown else Verdict.INCONCLUSIVE
-                    pairs[pair] = replace(
-                        comparison, ratio=ratio, verdict=verdict, modes=own, blocks_needed=None
-                    )
-        return found
+    @property
+    def modes(self) -> Mapping[Cell, tuple[float, float]]:
+        """The cells whose headline has two modes, and these."""
+        return self.examination.modes(self.headline.name)
 
     @cached_property
     def then_and_now(self) -> tuple[ThenAndNow, ...]:

@@ -12,7 +12,7 @@ import bisect
 import math
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from statistics import median
 from typing import Generic, TypeVar
@@ -38,7 +38,8 @@ class Decision:
     `ratio`: with its interval, from all blocks. `p`: the adjusted p-value at the look that decided, else at
     the last one. `direction`: -1 where the numerator is smaller, +1 where it is larger, 0 where no difference
     is shown. `equivalent`: the ratio lies inside the margin. `contradicted`: what was decided first does not
-    agree with the interval of all blocks. `blocks_needed`: about how many blocks would decide it, or None."""
+    agree with the interval of all blocks. `blocks_needed`: about how many blocks would decide it, or None.
+    `modes`: of contenders that have two; the ratio is then of means."""
 
     ratio: Interval
     p: float
@@ -46,6 +47,7 @@ class Decision:
     equivalent: bool
     contradicted: LookVerdict | None = None
     blocks_needed: int | None = None
+    modes: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
 
 class ComparisonTests(Generic[Pair]):

@@ -95,7 +95,9 @@ def bimodality(values: Sequence[float]) -> tuple[float, float] | None:
     least = _MIN_SHARE * n if n >= _MANY else max(_MIN_COUNT, _MIN_SHARE_OF_FEW * n)
     if min(split, n - split) < least:
         return None
-    if _explained(logs, split) <= _EXPLAINED[max(least for least in _EXPLAINED if least <= n)]:
+    apart = fmean(logs[split:]) - fmean(logs[:split])
+    explained = split * (n - split) / n * apart**2 / ((n - 1) * variance(logs))
+    if explained <= _EXPLAINED[max(least for least in _EXPLAINED if least <= n)]:
         return None
     return math.exp(median(logs[:split])), math.exp(median(logs[split:]))
 
@@ -110,17 +112,6 @@ def otsu_split(ordered: Sequence[float]) -> int:
         return float(k * (n - k) * (lower_mean - upper_mean) ** 2)
 
     return max(range(1, n), key=between_groups)
-
-
-def _explained(ordered: Sequence[float], split: int) -> float:
-    """The share of the sum of squares that lies between the two groups."""
-
-    def within(group: Sequence[float]) -> float:
-        mean = math.fsum(group) / len(group)
-        return math.fsum((value - mean) ** 2 for value in group)
-
-    total = within(ordered)
-    return 1 - (within(ordered[:split]) + within(ordered[split:])) / total if total > 0 else 0.0
 
 
 def between_groups(groups: Sequence[Sequence[float]]) -> float | None:

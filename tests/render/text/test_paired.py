@@ -38,6 +38,14 @@ def test_what_two_modes_a_busy_machine_and_failures_make_of_a_sentence() -> None
     assert "; A has two modes, 10.0 ms and 70.1 ms" in alike
     both = next(commands({("A", HERE): fast_or_slow, ("B", HERE): fast_or_slow[::-1]}).shown_comparisons())
     assert (both.verdict, *both.modes) == (Verdict.INCONCLUSIVE, "B", "A")
+    # Every pair shows a difference that the means do not: ranks are open too, and the run would go on.
+    few = commands({("A", HERE): [0.1, 0.1, 0.1, 0.06] * 3, ("B", HERE): [0.102] * 12})
+    assert {*few.rankings["wall_s", HERE].ranks.values()} == {(1, 2)}
+    assert few.examination.is_needed(Cell("A", HERE))
+    # Here the means show one that the test of pairs does not.
+    some = [0.1, 0.102, 0.1, 0.17, 0.098] * 4
+    (text,) = texts(commands({("A", HERE): [0.1, 0.1005] * 10, ("B", HERE): some}))
+    assert text.endswith("100 ms and 170 ms, and the test of pairs does not show the difference")
     busy = CpuUse(0, busy_ns=10**9, idle_ns=0)
     trials = [
         dataclasses.replace(

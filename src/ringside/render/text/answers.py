@@ -206,7 +206,9 @@ def _why(comparison: Comparison) -> str:
         return f"about {comparison.blocks_needed:,} blocks would decide it"
     low, high = comparison.ratio.low, comparison.ratio.high
     excludes_1 = (low is not None and low > 1) or (high is not None and high < 1)
-    return "the difference may still be chance" if excludes_1 and not comparison.modes else ""
+    if excludes_1 and comparison.modes:
+        return "and the test of pairs does not show the difference"
+    return "the difference may still be chance" if excludes_1 else ""
 
 
 def pair_sentence(
