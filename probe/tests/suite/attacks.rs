@@ -538,22 +538,23 @@ fn a_host_name_ends_with_its_trial() {
     assert_eq!(own(), before);
 }
 
-/// All times would be shorter, those of later trials as well.
+/// All times would be shorter, though the program undoes it.
 #[test]
 fn clocks_that_a_program_slows_are_named() {
-    for change in ["- 1", "+ 1"] {
-        let attack = format!(
-            "clock = ctypes.create_string_buffer(256)
+    let attack = "clock = ctypes.create_string_buffer(256)
         adjust = ctypes.CDLL(None).adjtimex
         adjust(clock)
-        struct.pack_into('I', clock, 0, 0x4000)
-        struct.pack_into('q', clock, 88, struct.unpack_from('q', clock, 88)[0] {change})
-        if adjust(clock) < 0: os._exit(3)"
-        );
-        let outcome = run(&by_root(&attack)).outcome;
-        let is_named = outcome["interference"].to_string().contains("rate of the host's clocks was changed");
-        assert!(is_named || outcome["exit_status"] == 3, "{outcome:#}");
-    }
+        tick = struct.unpack_from('q', clock, 88)[0]
+        def set_tick(us):
+            struct.pack_into('I', clock, 0, 0x4000)
+            struct.pack_into('q', clock, 88, us)
+            return adjust(clock)
+        if set_tick(tick - 50) < 0: os._exit(3)
+        time.sleep(1)
+        set_tick(tick)";
+    let outcome = run(&by_root(attack)).outcome;
+    let is_named = outcome["interference"].to_string().contains("rate of the host's clocks was changed");
+    assert!(is_named || outcome["exit_status"] == 3, "{outcome:#}");
 }
 
 /// A contender's launcher exits soon after the program has begun, so nothing can be done to it.

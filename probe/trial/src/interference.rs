@@ -5,8 +5,13 @@ use crate::start::inherited::{Inherited, Limits};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::rc::Rc;
+use wire::clock;
 use wire::os::{sched_getaffinity, CpuSet};
-use wire::sys::{clock_tick_us, scheduling_of};
+use wire::sys::scheduling_of;
+
+/// NTP adjusts clocks by at most half of one part in this many.
+const CLOCK_TOLERANCE: u64 = 1000;
+const CLOCK_GRAIN_NS: u64 = 1_000_000;
 
 /// The most texts that are kept.
 const MAX_TEXTS: usize = 8;
@@ -97,7 +102,8 @@ struct Environment {
     core_pattern: Option<Vec<u8>>,
     settings: Vec<(&'static str, Option<Vec<u8>>)>,
     devices: [Option<u64>; 2],
-    clock_tick_us: Option<i64>,
+    now_ns: u64,
+    ahead_of_raw_ns: i64,
 }
 
 impl Environment {
@@ -108,15 +114,21 @@ impl Environment {
             oom_score: files.oom_score.read(),
             core_pattern: files.core_pattern.read(),
             devices: ["/proc", "/dev/shm"].map(|path| fs::metadata(path).ok().map(|file| file.dev())),
-            clock_tick_us: clock_tick_us(),
+            now_ns: clock::now_ns(),
+            ahead_of_raw_ns: clock::ahead_of_raw_ns(),
         }
     }
 
     fn changed_to(&self, now: &Environment) -> Vec<String> {
+        let passed_ns = now.now_ns.saturating_sub(self.now_ns);
+        let gained_ns = now.ahead_of_raw_ns.abs_diff(self.ahead_of_raw_ns);
         let changes = [
             (self.oom_score != now.oom_score, "the probe's oom_score_adj was changed"),
             (self.core_pattern != now.core_pattern, "kernel.core_pattern was changed"),
-            (self.clock_tick_us != now.clock_tick_us, "the rate of the host's clocks was changed"),
+            (
+                gained_ns > passed_ns / CLOCK_TOLERANCE + CLOCK_GRAIN_NS,
+                "the rate of the host's clocks was changed",
+            ),
             (self.devices != now.devices, "/proc or /dev/shm of the probe was replaced"),
         ];
         let changed = changes.into_iter().filter(|(changed, _)| *changed);

@@ -7,6 +7,16 @@ pub fn now_ns() -> u64 {
     ns_of(libc::CLOCK_MONOTONIC)
 }
 
+/// How far CLOCK_MONOTONIC is ahead of the hardware's own clock, whose rate nobody can change. The thread may be preempted
+/// between two readings: the least of some is right. 0 for a kernel without that clock.
+pub fn ahead_of_raw_ns() -> i64 {
+    let ahead_ns = || match ns_of(libc::CLOCK_MONOTONIC_RAW) {
+        0 => 0,
+        raw_ns => now_ns() as i64 - raw_ns as i64,
+    };
+    ahead_ns().min(ahead_ns()).min(ahead_ns())
+}
+
 /// CLOCK_REALTIME, by which the kernel stamps what arrives.
 pub fn realtime_ns() -> u64 {
     ns_of(libc::CLOCK_REALTIME)

@@ -226,15 +226,6 @@ impl Scheduling {
     }
 }
 
-/// The microseconds that all clocks of the host advance per tick, which root may change; None where that is unknown.
-pub fn clock_tick_us() -> Option<libc::c_long> {
-    // SAFETY: zeroes ask for no change, and the struct outlives the call.
-    unsafe {
-        let mut clock = zeroed::<libc::timex>();
-        (libc::adjtimex(&mut clock) >= 0).then_some(clock.tick)
-    }
-}
-
 /// The soft and the hard limit of a process, one that has ended included; 0 is this one.
 pub fn limit_of(pid: i32, resource: u32) -> Option<(u64, u64)> {
     let none = ptr::null::<libc::rlimit64>();
