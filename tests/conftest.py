@@ -165,8 +165,8 @@ def add_fake(workplace: Path) -> Callable[..., None]:
 
 @pytest.fixture
 def add_experiment(workplace: Path) -> Callable[..., None]:
-    """Adds an experiment of fakes to the workplace's own catalogue. `more`: further keys of its factors, and
-    tables."""
+    """Adds an experiment of fakes to the workplace's own catalogue, and those that are not there, good ones.
+    `more`: further keys of its factors, and tables."""
 
     def add(
         name: str,
@@ -181,6 +181,9 @@ def add_experiment(workplace: Path) -> Callable[..., None]:
         head = f'title = "{name}"\nworkload = "{workload}"\ncontenders = {json.dumps(contenders)}\n'
         text = f"{head}blocks = {blocks}\n[factors]\n{factors}{more}"
         (folder / f"{name}.toml").write_text(text, encoding="utf-8")
+        for contender in contenders:
+            if contender not in ALL and not (workplace / "contenders" / contender).exists():
+                write_fake(workplace / "contenders" / contender)
 
     return add
 

@@ -107,9 +107,7 @@ def falling(**first: float) -> RunAnalysis:
     trials = []
     for each in run(first).trials:
         name = each.cell.contender
-        relay = tuple(
-            round(1000 * first[name] * 0.9 ** (place * (first[name] > 1000))) for place in range(12)
-        )
+        relay = tuple(round(1000 * first[name] * 0.9 ** (at * (first[name] > 1000))) for at in range(12))
         trials.append(dataclasses.replace(each, phases={**each.phases, "relay": relay}))
     return analyse(planned(list(first), [P]), trials, Repeated())
 
@@ -125,14 +123,12 @@ def test_who_still_warms_up_is_marked_and_not_ranked() -> None:
     below = "erlang is fastest: go takes 1.50 times as long (1.50–1.50)"
     assert point_answer(of, of.conclusion.here, below_table=True)[0].text == below
     comparison = of.comparison(of.headline, "zio", "erlang", P)
-    assert comparison is not None
     assert (comparison.verdict, comparison.obstacle) == (Verdict.INCONCLUSIVE, Obstacle.WARMING_UP)
     marks = {row[0].text: [cell.text for cell in row] for row in point_table(of, P).rows}
     assert marks["zio"].count("warming up") == 1
     assert "Still warming up, so slower here than they would be: zio." in point_table(of, P).notes
     ahead = falling(erlang=900.0, go=950.0, zio=1001.0)
     comparison = ahead.comparison(ahead.headline, "zio", "erlang", P)
-    assert comparison is not None
     assert comparison.verdict is Verdict.FASTER
     assert "Still warming up, and not ranked: zio" in [each.text for each in answers(ahead)]
     distances = {row[0].text: row[-1].text for row in first_table(ahead, P).rows}
@@ -165,9 +161,7 @@ class Sized(Exact, Workload):
         raise NotImplementedError
 
 
-@pytest.mark.parametrize(
-    ("more", "is_excluded"), cases(__file__, "a_unit_of_work_that_takes_less_time_where_there_is_more")
-)
+@pytest.mark.parametrize(("more", "is_excluded"), cases(__file__, "less_time_where_there_is_more"))
 def test_a_unit_of_work_that_takes_less_time_where_there_is_more(more: float, *, is_excluded: bool) -> None:
     of = run({"erlang": 100.0, "go": 199.0}, {"erlang": 100.0, "go": more}, measurement=Sized())
     here = next(each for each in of.conclusion.standings if each.point == P)

@@ -184,7 +184,6 @@ def test_a_repeated_metric_is_the_level_of_its_steady_state() -> None:
 def test_what_the_repeats_of_a_trial_do() -> None:
     for levels, kind in ((UNSTEADY, SeriesKind.UNSTEADY), (FALLING, SeriesKind.WARMING_UP)):
         state = repeats_state(repeating(levels), Repeated())
-        assert state is not None
         assert (state.kind, state.since) == (kind, None)
     assert repeats_state(repeating(WARM), Exact()) is None
     assert repeats_state(repeating(WARM, Outcome.CRASHED), Repeated()) is None

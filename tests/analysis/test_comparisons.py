@@ -55,10 +55,8 @@ def family(
     return result
 
 
-def compared(
-    of: RunExamination, one: str, other: str, metric: Metric = HOP, place: Point = HERE
-) -> Comparison:
-    comparison = of.comparison(metric, place, one, other)
+def compared(of: RunExamination, a: str, b: str, metric: Metric = HOP, place: Point = HERE) -> Comparison:
+    comparison = of.comparison(metric, place, a, b)
     assert comparison is not None
     return comparison
 
@@ -127,9 +125,7 @@ def test_an_obstacle_holds_back_any_verdict() -> None:
 
 
 def ranking(at: Mapping[str, Mapping[int, float]], metric: Metric = HOP) -> Ranking:
-    medians = {
-        name: median_interval(list(blocks.values())) if blocks else None for name, blocks in at.items()
-    }
+    medians = {a: median_interval(list(blocks.values())) if blocks else None for a, blocks in at.items()}
     of = family({(metric, HERE): at})
     return rank(medians, metric, lambda one, other: of.comparison(metric, HERE, one, other))
 

@@ -151,7 +151,6 @@ def test_high_percentiles_need_requests(few: int, many: int, slower: float, verd
     trials += [requests(block, "B", many, slower) for block in range(1, 8)]
     made = analyses.analyse(analyses.planned(["A", "B"], [ONE_CLIENT]), trials, HighPercentile())
     comparison = made.comparison(analyses.HOP, "B", "A", ONE_CLIENT)
-    assert comparison
     assert comparison.verdict is verdict
     figures = made.cells[Cell("A", ONE_CLIENT)].metrics
     if few == 100:
@@ -181,7 +180,6 @@ def test_a_ratio_of_percentiles_that_ends_at_1_is_inside_the_margin() -> None:
     ]
     made = analyses.analyse(analyses.planned(["A", "B"], [ONE_CLIENT]), trials, HighPercentile())
     comparison = made.comparison(analyses.HOP, "B", "A", ONE_CLIENT)
-    assert comparison
     assert (comparison.ratio.low, comparison.ratio.high, comparison.verdict) == (1, 1, Verdict.EQUIVALENT)
 
 

@@ -29,14 +29,12 @@ def repeating(block: int, name: str, *levels: float) -> Trial:
 
 
 def test_values_are_by_metric_cell_and_block() -> None:
-    observations = Observations(
-        Exact(), [ok(2, "a", HERE, hop_ns=3.0, rate=7.0), ok(1, "a", HERE, hop_ns=4.0)]
-    )
-    observations.add(ok(1, "b", THERE, hop_ns=5.0))
+    observed = Observations(Exact(), [ok(2, "a", HERE, hop_ns=3.0, rate=7.0), ok(1, "a", HERE, hop_ns=4.0)])
+    observed.add(ok(1, "b", THERE, hop_ns=5.0))
     a, b = Cell("a", HERE), Cell("b", THERE)
-    assert observations.values == {a: {"hop_ns": {2: 3.0, 1: 4.0}, "rate": {2: 7.0}}, b: {"hop_ns": {1: 5.0}}}
-    assert observations.attempted == {a: {1, 2}, b: {1}}
-    assert observations.unsteady == {}
+    assert observed.values == {a: {"hop_ns": {2: 3.0, 1: 4.0}, "rate": {2: 7.0}}, b: {"hop_ns": {1: 5.0}}}
+    assert observed.attempted == {a: {1, 2}, b: {1}}
+    assert observed.unsteady == {}
 
 
 def test_warm_ups_and_what_is_repeated_do_not_count() -> None:
@@ -141,10 +139,8 @@ def ended(examination: RunExamination, blocks: int) -> RunExamination:
     return examination
 
 
-def comparison(
-    examination: RunExamination, pair: str, metric: Metric = HOP, place: Point = HERE
-) -> Comparison:
-    result = examination.comparison(metric, place, pair[0], pair[1])
+def comparison(of: RunExamination, pair: str, metric: Metric = HOP, place: Point = HERE) -> Comparison:
+    result = of.comparison(metric, place, pair[0], pair[1])
     assert result is not None
     return result
 

@@ -53,17 +53,13 @@ def test_an_experiment_may_name_metrics_and_pairs() -> None:
 def noisy(metrics: Mapping[str, float], seed: str) -> dict[str, tuple[float, ...]]:
     """Seven blocks of each metric, with noise of its own of 20 %."""
     dice = random.Random(seed)
-    return {
-        name: tuple(value * dice.uniform(0.8, 1.2) for _ in analyses.NOISE) for name, value in metrics.items()
-    }
+    return {name: tuple(x * dice.uniform(0.8, 1.2) for _ in analyses.NOISE) for name, x in metrics.items()}
 
 
 @pytest.mark.parametrize(
     ("measurement", "confirmatory"), [(analyses.Compared(), 1), (analyses.OneFamily(), 2)]
 )
-def test_the_headline_at_all_points_is_one_family_and_other_metrics_have_their_own(
-    measurement: analyses.Exact, confirmatory: int
-) -> None:
+def test_the_headline_at_all_points_is_one_family(measurement: analyses.Exact, confirmatory: int) -> None:
     """With all pairs inside a class, whether they are shown or not."""
     values = {
         (name, place): noisy({"hop_ns": 100.0, "rate": 50.0}, f"{name} {place}")
@@ -117,7 +113,6 @@ def test_a_run_that_may_end_early_widens_all_intervals() -> None:
         for ratio in ratios:
             assert (ratio.low == analyses.near(expected.low)) is same
     first = sequential.comparison(analyses.HOP, "limit", "base", places[1])
-    assert first
     assert first.p == 1 / 64
     assert first.ratio.high == analyses.near(1 / (expected.low or 0))
 

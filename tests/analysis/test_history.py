@@ -164,9 +164,7 @@ def test_each_change_compares_the_levels_beside_it() -> None:
         (200.0, [0.0] * 20, None),
     ],
 )
-def test_a_slower_machine_explains_slower_figures(
-    level: float, references: list[float], speed: float | None
-) -> None:
+def test_a_slower_machine_is_a_cause(level: float, references: list[float], speed: float | None) -> None:
     (change,) = steps((100.0, 10), (level, 10), references=references)
     assert change.causes == ((ChangeCause("speed", "computing", 1.0, speed),) if speed else ())
 

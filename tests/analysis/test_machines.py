@@ -52,7 +52,6 @@ def test_the_document_has_the_machines(tmp_path: Path) -> None:
     )
     # `go` has its verdict from the other machine.
     comparison = analysis.comparison(analysis.headline, "go", "erlang", analysis.points[0])
-    assert comparison
     assert (comparison.ratio.n, comparison.obstacle, comparison.verdict) == (14, None, Verdict.SLOWER)
     machines = json.loads(documents.as_json(documents.document(analysis)))["machines"]
     assert machines.keys() == {"metric", "baseline", "blocks", "cells"}
@@ -60,7 +59,6 @@ def test_the_document_has_the_machines(tmp_path: Path) -> None:
     assert machines["blocks"] == {"fast": 14, "slow": 14}
     cells = {cell["contender"]: cell for cell in machines["cells"]}
     assert cells.keys() == set(analysis.names)
-    assert analysis.machines
     for row in analysis.machines.rows:
         cell = cells[row.cell.contender]
         assert cell["point"] == row.cell.point.as_dict()
@@ -156,7 +154,6 @@ def test_figures_and_ratios_by_machine(confidence: float) -> None:
 
 def test_machines_without_figures_are_left_out() -> None:
     analysis = machines({"go 10": {}, "base 20": {8: 6.0}})
-    assert analysis
     assert [(list(row.figures), list(row.ratios), row.spread) for row in analysis.rows] == [
         (["east", "south", "west"], [], None),
         ([], [], None),

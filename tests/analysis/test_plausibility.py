@@ -19,6 +19,7 @@ from ringside.workloads.command import COMMAND
 from ringside.workloads.ring.workload import RING
 from tests.support import points
 from tests.support.analyses import CPU, HOP, MEMORY, RATE, Exact, Planted, analyse, ok, planned, point
+from tests.support.errors import error_of
 
 RUN = Run("run-1", "x", "2030", None, 1, {}, {})
 
@@ -53,9 +54,8 @@ def test_points_of_any_machine() -> None:
     ],
 )
 def test_points_that_no_run_has(name: str, level: Level | None) -> None:
-    with pytest.raises(StoreError) as refused:
-        check(changed(**{name: level}))
-    assert str(refused.value) == f"run run-1 cannot be read: a point has no usable {name}"
+    message = f"run run-1 cannot be read: a point has no usable {name}"
+    assert error_of(StoreError, check, changed(**{name: level})) == message
 
 
 def test_trials_of_cells_that_the_run_does_not_have() -> None:
@@ -63,9 +63,7 @@ def test_trials_of_cells_that_the_run_does_not_have() -> None:
     mine = Trial(1, 0, Cell("go", here), Outcome.OK, "")
     check(here, mine)
     for cell in (Cell("erlang", here), Cell("go", there)):
-        with pytest.raises(StoreError) as refused:
-            check(here, mine, Trial(1, 0, cell, Outcome.OK, ""))
-        assert str(refused.value) == (
+        assert error_of(StoreError, check, here, mine, Trial(1, 0, cell, Outcome.OK, "")) == (
             "run run-1 cannot be read: it has a trial of a cell that is not in its plan"
         )
 
@@ -172,9 +170,7 @@ def test_the_largest_factor_over_the_floor_is_reported() -> None:
 def test_every_metric_is_compared_with_the_floor() -> None:
     """Except for a headline that is a time: `implausible` covers that."""
     late = dataclasses.replace(MEMORY, name="late", no_floor=NoFloor("one timer wheel"))
-    ratios = {
-        (metric, HERE): {"perl": below(0.25, 0.79), "go": below(0.5, 0.9)} for metric in (CPU, MEMORY, late)
-    }
+    ratios = {(m, HERE): {"perl": below(0.25, 0.79), "go": below(0.5, 0.9)} for m in (CPU, MEMORY, late)}
     warnings = list(beyond_floor(planted(CPU, MEMORY, late, ratios=ratios)))
     assert [(each.code, each.subjects) for each in warnings] == [("beyond-floor", ("perl",))] * 2
     assert [each.values["reason"] for each in warnings] == [

@@ -15,10 +15,8 @@ from tests.support.runs import experiment, make_run
 PAIRS = (("stackless-pypy", "erlang"), ("go", "erlang"), ("go", "stackless-pypy"))
 
 
-def figure(
-    contender: str, value: float, metric: str = "cpu_s", workload: str = "ring", **at: Level
-) -> Figure:
-    return Figure(workload=workload, point=at, contender=contender, metric=metric, value=value)
+def figure(name: str, value: float, metric: str = "cpu_s", workload: str = "ring", **at: Level) -> Figure:
+    return Figure(workload=workload, point=at, contender=name, metric=metric, value=value)
 
 
 def source(*figures: Figure) -> Published:

@@ -27,6 +27,7 @@ from tests.support.analyses import (
     scaled,
     with_figures,
 )
+from tests.support.errors import error_of
 
 P, Q = point(nodes=10), point(nodes=20)
 Values = Mapping[tuple[str, Point], Mapping[str, Sequence[float | None]]]
@@ -160,9 +161,7 @@ def test_a_change_of_the_machine_widens_intervals(reference: str) -> None:
         (("memory_reference_ns",), "no-memory-reference", None),
     ],
 )
-def test_runs_without_a_reference(
-    without: int, lacking: tuple[str, ...], code: str, obstacle: Obstacle | None
-) -> None:
+def test_no_reference(without: int, lacking: tuple[str, ...], code: str, obstacle: Obstacle | None) -> None:
     """Without that of memory there are verdicts, and a word about it."""
     facts: list[dict[str, Any]] = [{}, {}]
     facts[without] = dict.fromkeys(lacking)
@@ -282,9 +281,8 @@ def test_what_cannot_be_compared() -> None:
         name = "other"
 
     other = analysis({("erlang", P): {"hop_ns": scaled(1)}}, measurement=Other())
-    with pytest.raises(UsageError) as refused:
-        diff(first, other)
-    assert str(refused.value) == "a is of the workload `exact`, run-1 of `other`: they cannot be compared"
+    message = "a is of the workload `exact`, run-1 of `other`: they cannot be compared"
+    assert error_of(UsageError, diff, first, other) == message
 
 
 @pytest.mark.parametrize("fact", MACHINE)
@@ -314,9 +312,7 @@ def test_the_place_of_the_load_must_be_the_same() -> None:
         (alone, "a came from its own machine"),
         (two, "c came from 2 engines on other machines"),
     ):
-        with pytest.raises(UsageError) as refused:
-            diff(first, one)
-        assert str(refused.value) == (
+        assert error_of(UsageError, diff, first, one) == (
             f"the load of {place} and that of b came from 1 engine on other machines: runs that are loaded "
             "from different places cannot be compared"
         )

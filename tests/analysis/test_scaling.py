@@ -119,7 +119,6 @@ def test_the_planted_laws_are_recovered() -> None:
     assert result.fitted_levels == (1, 2, 4, 8, 16, 32)
     for row in result.rows:
         contention, coherency = laws[row.contender]
-        assert row.fit is not None
         assert row.fit.contention.estimate == near(contention, abs=1e-6)
         assert row.fit.coherency.estimate == near(coherency, abs=1e-6)
     rows = {row.contender: row for row in result.rows}
@@ -178,9 +177,7 @@ def test_an_outlook_holds_over_whole_intervals(
 
 
 @pytest.mark.parametrize(("gain", "outlook"), [(1.09, Outlook.NO_GAIN), (1.11, Outlook.SLOWER_BEYOND)])
-def test_no_gain_is_by_the_intervals_of_what_was_measured(
-    gain: float, outlook: Outlook, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_gain_is_by_intervals(gain: float, outlook: Outlook, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the law says; the largest of them counts."""
     speed_ups = {1: 1.0, 2: gain, 4: 1.05}
     (result, _) = outlook_of((0.1, 0.2), (3.1, 3.2), monkeypatch, speed_ups)

@@ -13,6 +13,7 @@ from ringside.errors import CatalogueError
 from ringside.model.catalogue import Manifest, PublishedFile
 from ringside.model.design import ExperimentFile
 from tests.support.cases import cases
+from tests.support.errors import error_of
 
 MANIFEST = """
 title = "A thing"
@@ -67,11 +68,7 @@ def write(tmp_path: Path, text: str) -> Path:
 
 def complaint(tmp_path: Path, text: str, shape: type[Any]) -> str:
     file = write(tmp_path, text)
-    with pytest.raises(CatalogueError) as caught:
-        decode(read_toml(file), shape)
-    message = str(caught.value)
-    assert "\n" not in message
-    return message.removeprefix(f"{file}:")
+    return error_of(CatalogueError, decode, read_toml(file), shape).removeprefix(f"{file}:")
 
 
 @pytest.mark.parametrize(("before", "after", "message"), cases(__file__, "a_mistake_in_a_manifest"))

@@ -14,6 +14,7 @@ from ringside.cli import context
 from ringside.errors import CatalogueError
 from tests.support.cases import cases
 from tests.support.command_line import in_process
+from tests.support.errors import error_of
 from tests.support.fake_contenders import Add, edit, manifest_of
 
 FILES = [file for _, file in keys.FILES]
@@ -38,10 +39,7 @@ def mistake(workplace: Path, kind: str, text: str) -> str:
         "contenders": catalogue.contender,
         "experiments": catalogue.suite if "parts" in text else catalogue.experiment,
     }[kind]
-    with pytest.raises(CatalogueError) as caught:
-        read("x")
-    line = str(caught.value)
-    assert "\n" not in line
+    line = error_of(CatalogueError, read, "x")
     assert line.startswith(f"{paths[kind]}:")
     return line.removeprefix(f"{paths[kind]}:")
 
@@ -57,9 +55,7 @@ metrics = ["hop_ns"]
 """
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "line"), cases(__file__, "a_mistake_in_an_experiment_has_its_line")
-)
+@pytest.mark.parametrize(("before", "after", "line"), cases(__file__, "a_mistake_in_an_experiment"))
 def test_a_mistake_in_an_experiment_has_its_line(workplace: Path, before: str, after: str, line: str) -> None:
     assert before in EXPERIMENT
     text = EXPERIMENT.replace(before, after, 1)
@@ -97,16 +93,13 @@ def test_all_keys_that_are_accepted_are_listed(tmp_path: Path, file: type[msgspe
     root = inspect.type_info(file)
     assert isinstance(root, inspect.StructType)
     (tmp_path / "x.toml").write_text("zzz = 1\n")
-    with pytest.raises(CatalogueError) as caught:
-        decode(read_toml(tmp_path / "x.toml"), file)
-    _, _, listed = str(caught.value).partition("known here: ")
-    assert listed.split(", ") == sorted(field.encode_name for field in root.fields)
+    message = error_of(CatalogueError, decode, read_toml(tmp_path / "x.toml"), file)
+    assert message.partition("known here: ")[2].split(", ") == sorted(
+        field.encode_name for field in root.fields
+    )
 
 
-def test_a_broken_manifest_disables_only_itself(workplace: Path, add_fake: Add, add_experiment: Add) -> None:
-    add_fake("one")
-    add_fake("two")
-    add_fake("torn")
+def test_a_broken_manifest_disables_only_itself(workplace: Path, add_experiment: Add) -> None:
     add_experiment("trio", "one", "two", "torn")
     edit(manifest_of(workplace, "torn"), ("[workload.ring]", "[workload.rings]"))
     reason = r"torn/contender\.toml:\d+: there is no workload `rings`; did you mean ring\?"

@@ -16,6 +16,7 @@ from ringside.model.catalogue import Claim, Figure, Question
 from ringside.model.claims import ClaimRow
 from ringside.model.design import Experiment
 from tests.support.cases import cases
+from tests.support.errors import error_of
 
 WHOLE = Path(__file__).parent / "whole"
 MANIFEST = """
@@ -191,7 +192,6 @@ def test_what_an_experiment_leaves_out_has_defaults(tmp_path: Path, goal: str, d
 def test_suites(tmp_path: Path) -> None:
     assert read_suite(experiment(tmp_path, EXPERIMENT)) is None
     suite = read_suite(experiment(tmp_path, 'title = "S"\nparts = ["a", "b"]\nnote = "n"\n'))
-    assert suite
     assert (suite.title, suite.experiments, suite.note) == ("S", ("a", "b"), "n")
     with pytest.raises(CatalogueError, match=r"trial\.toml:2: `trial` is a part of itself"):
         read_suite(experiment(tmp_path, 'title = "S"\nparts = ["trial"]\n'))
@@ -289,6 +289,4 @@ def test_questions_that_nothing_answers(tmp_path: Path, old: str, new: str, mess
         )
 
     assert read(QUESTION).figures[0].at == {"nodes": 2}
-    with pytest.raises(CatalogueError) as caught:
-        read(QUESTION.replace(old, new))
-    assert f"q.toml:{message}" in str(caught.value)
+    assert f"q.toml:{message}" in error_of(CatalogueError, read, QUESTION.replace(old, new))

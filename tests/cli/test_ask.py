@@ -45,7 +45,7 @@ def test_as_a_document_and_as_markdown(store: str) -> None:
     assert "| family |" in marked
 
 
-def test_what_was_not_measured_has_its_command(store: str, workplace: Path) -> None:
+def test_what_was_not_measured_has_its_command(store: str) -> None:
     ended = in_process("ask", "cores", "--store", store)
     assert "No run answers it." in ended.stdout
     assert "not measured here: questions-cores, questions-sharing; " in ended.stderr
@@ -64,7 +64,6 @@ def test_what_was_not_measured_has_its_command(store: str, workplace: Path) -> N
 def test_every_part_of_the_suite_answers_a_question() -> None:
     catalogue = context.catalogue()
     suite = catalogue.suite("questions")
-    assert suite is not None
     asked = {figure.experiment for each in catalogue.questions() for figure in each.figures}
     assert asked == set(suite.experiments)
 

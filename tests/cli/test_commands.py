@@ -24,13 +24,25 @@ Complaint = Callable[..., str]
 
 # In each line the words after `ringside`, and a part of the answer.
 MISTAKES = Path(__file__).with_name("wrong_use.txt").read_text(encoding="utf-8").splitlines()
+FILES = {
+    "users.csv": b'user,"key"\nann,"1,5"\n',
+    "empty.csv": b"a,b\n",
+    "names.csv": b"a,id\n1,2\n",
+    "ragged.csv": b"a,b\n1,2\n3\n",
+    "quote.csv": b'a,b\n1,"2\n',
+    "lines.csv": b'a\n"1\n2"\n',
+    "latin.csv": b"a\n\xe9\n",
+    "nothing.pem": b"no certificate\n",
+}
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_wrong_use_gets_one_line_and_status_2(workplace: Path, complaint: Complaint, mistake: str) -> None:
+    for name, content in FILES.items():
+        (workplace / name).write_bytes(content)
     words, _, message = mistake.partition(" :: ")
-    assert message in complaint(*shlex.split(words))
-    assert not list(workplace.iterdir())
+    assert message in complaint(*(word.replace("$a\\nb", "a\nb") for word in shlex.split(words)))
+    assert {path.name for path in workplace.iterdir()} == {*FILES}
 
 
 def test_what_is_asked_for_when_there_is_nothing(workplace: Path, complaint: Complaint) -> None:
@@ -58,9 +70,7 @@ def test_kept_figures_are_shown_before_measurements(workplace: Path, monkeypatch
     assert [count.partition(" ")[2] == "not tested here" for count in counts] == [False, True]
 
 
-def test_run_show_and_report(workplace: Path, add_fake: Add, add_experiment: Add) -> None:
-    add_fake("one")
-    add_fake("two")
+def test_run_show_and_report(workplace: Path, add_experiment: Add) -> None:
     add_experiment("pair", "one", "two", blocks=6)
     done = in_process("run", "pair")
     assert "one" in done.stdout
@@ -92,12 +102,11 @@ def test_run_show_and_report(workplace: Path, add_fake: Add, add_experiment: Add
 
 
 def test_a_failure_is_a_row_and_the_run_goes_on(workplace: Path, add_fake: Add, add_experiment: Add) -> None:
-    for how in ("good", "crashes", "wrong-sum", "hangs", "floods"):
+    hows = ("good", "crashes", "wrong-sum", "hangs", "floods")
+    for how in hows:
         add_fake(how, how)
-    add_fake("broken")
+    add_experiment("all", *hows, "broken", more="[limits]\nwall_s = 3\n")
     add_build(workplace / "contenders" / "broken", "sh", "-c", "echo no compiler; exit 7")
-    names = ("good", "crashes", "wrong-sum", "hangs", "floods", "broken")
-    add_experiment("all", *names, more="[limits]\nwall_s = 3\n")
     done = in_process("run", "all", "--json", status=1)
     cells = {cell["contender"]: cell for cell in json.loads(done.stdout)["cells"]}
     assert {name: next(iter(cell["outcomes"])) for name, cell in cells.items()} == {
@@ -188,12 +197,9 @@ def test_a_contender_in_five_lines(workplace: Path, add_fake: Add, complaint: Co
     assert "only contenders have names here" in complaint("list", "runs", "fine")
 
 
-def test_setup_of_a_contender_that_can_be_had(
-    workplace: Path, add_fake: Add, add_experiment: Add, complaint: Complaint
-) -> None:
-    add_fake("one")
-    add_build(workplace / "contenders" / "one", "touch", "{build}/made")
+def test_setup_of_one(workplace: Path, add_experiment: Add, complaint: Complaint) -> None:
     add_experiment("solo", "one")
+    add_build(workplace / "contenders" / "one", "touch", "{build}/made")
     lines = in_process("run", "solo").stderr.splitlines()
     # A run announces a build before it starts.
     assert (lines[0], lines[1][:4]) == ("building one", "run ")
@@ -208,13 +214,11 @@ def test_setup_of_a_contender_that_can_be_had(
     assert "there is no contender `nobody`" in complaint("setup", "nobody")
 
 
-def test_setup_for_an_experiment(workplace: Path, add_fake: Add, add_experiment: Add, add_suite: Add) -> None:
-    for name in ("one", "two", "three"):
-        add_fake(name)
-    add_fake("broken")
-    edit(manifest_of(workplace, "broken"), ("title ", "titel "))
+def test_setup_for_an_experiment(workplace: Path, add_experiment: Add, add_suite: Add) -> None:
     add_experiment("part", "two", "broken")
     add_experiment("other", "two")
+    add_experiment("rest", "one", "three")
+    edit(manifest_of(workplace, "broken"), ("title ", "titel "))
     add_suite("all", "part", "other")
     assert in_process("setup", "--for", "other").stderr == "setup: two is ready\n"
     *ready, broken = in_process("setup", "one", "--for", "all", status=1).stderr.splitlines()
@@ -223,8 +227,7 @@ def test_setup_for_an_experiment(workplace: Path, add_fake: Add, add_experiment:
     assert "there is no experiment `nothing`" in in_process("setup", "--for", "nothing", status=2).stderr
 
 
-def test_a_runs_own_page(workplace: Path, add_fake: Add, add_experiment: Add, complaint: Complaint) -> None:
-    add_fake("one")
+def test_a_runs_own_page(workplace: Path, add_experiment: Add, complaint: Complaint) -> None:
     add_experiment("solo", "one")
     done = in_process("run", "solo", "--report", "page.html")
     # Once, as the last line.
@@ -247,9 +250,8 @@ def test_a_runs_own_page(workplace: Path, add_fake: Add, add_experiment: Add, co
 
 @pytest.mark.parametrize("words", ["run solo", "vs true true", "show", "list runs", "report", "compare x y"])
 def test_a_file_that_is_no_store_stays_as_it_is(
-    workplace: Path, add_fake: Add, add_experiment: Add, complaint: Complaint, words: str
+    workplace: Path, add_experiment: Add, complaint: Complaint, words: str
 ) -> None:
-    add_fake("one")
     add_experiment("solo", "one")
     with contextlib.closing(sqlite3.connect("foreign.sqlite")) as connection:
         connection.execute("CREATE TABLE recipe (name TEXT)")

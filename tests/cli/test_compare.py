@@ -43,9 +43,7 @@ def two_runs(tmp_path: Path) -> Callable[[float], Runs]:
                 assert trial.report
                 references = {"reference_ns": 10_000_000, "memory_reference_ns": 7_000_000}
                 report = msgspec.structs.replace(trial.report, **references)
-                phases = {
-                    phase: tuple(round(ns * scale) for ns in each) for phase, each in trial.phases.items()
-                }
+                phases = {key: tuple(round(ns * scale) for ns in all) for key, all in trial.phases.items()}
                 store.add_trial(again, dataclasses.replace(trial, report=report, phases=phases))
             store.end_run(again)
             names.append(again.id)
@@ -70,9 +68,7 @@ def document(capsys: pytest.CaptureFixture[str], where: str, *arguments: str) ->
 HOPS = ("--metric", "hop_ns")
 
 
-def test_the_file_of_a_record_stands_for_its_run(
-    two_runs: Callable[[float], Runs], workplace: Path, complaint: Callable[..., str]
-) -> None:
+def test_the_file_of_a_record(two_runs: Callable[[float], Runs], complaint: Callable[..., str]) -> None:
     where, *runs = two_runs(1.3)
     for run_id, name in zip(runs, ("old.json.xz", "new.json.xz"), strict=True):
         in_process("export", run_id, "--format", "record", "-o", name, "--store", where)
@@ -92,14 +88,13 @@ def exported(name: str, **times: list[float]) -> str:
     return name
 
 
-def test_files_of_hyperfine_are_compared(workplace: Path, complaint: Callable[..., str]) -> None:
+def test_files_of_hyperfine_are_compared(complaint: Callable[..., str]) -> None:
     """The interval is that of two samples at different times; nothing in them is a pair."""
     slow, fast = [0.2 + n / 1000 for n in range(9)], [0.1 + n / 1000 for n in range(12)]
     expected = unpaired.ratio(fast, slow, between=unpaired.ASSUMED_BETWEEN_RUNS)
     one, other = exported("old.json", old=slow), exported("new.json", new=fast)
     (wall,) = json.loads(in_process("compare", one, other, "--json").stdout)["comparisons"]
     assert (wall["contender"], wall["obstacle"]) == ("old → new", "no-reference")
-    assert expected
     ends = [expected.estimate, expected.low, expected.high]
     assert [wall[key] for key in ("ratio", "low", "high")] == near(ends)
     several = f"{one}, {exported('again.json', old=slow)}"

@@ -50,7 +50,6 @@ def test_who_gives_up_waiting_leaves_no_run(workplace: Path, monkeypatch: pytest
     with another():
         words = [*RINGSIDE, "vs", "--runs", "1", "true"]
         with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as waiting:
-            assert waiting.stderr
             assert "waiting until it ends" in waiting.stderr.readline()
             waiting.send_signal(signal.SIGINT)
             assert waiting.wait() == 130
@@ -77,13 +76,6 @@ def test_what_a_command_prints(vs: Vs, words: Sequence[str], line: str) -> None:
     ended = vs("--runs=1", "--show-output", *words)
     assert ended.status == 0
     assert f"{line}\n" in ended.stdout
-
-
-@pytest.mark.parametrize("word", ["-S", "--shell", "--shell=bash", "-iS", "--shell=default"])
-def test_a_shell_is_no_command(vs: Vs, word: str) -> None:
-    """hyperfine's `-S` takes the next word; here only `=` gives a value."""
-    ended = vs(word, "echo a && true", "echo b", "--runs=1", "--json")
-    assert [each["command"] for each in json.loads(ended.stdout)["commands"]] == ["echo a && true", "echo b"]
 
 
 @pytest.mark.parametrize("option", ["--prepare", "--conclude", "--output"])
@@ -310,6 +302,11 @@ def test_every_option_of_hyperfine_is_there_or_answered(vs: Vs) -> None:
 @pytest.mark.parametrize(
     ("words", "values"),
     [
+        # hyperfine's `-S` takes the next word; here only `=` gives a value.
+        ("-S", {"shell": "default"}),
+        ("--shell=bash", {"shell": "bash"}),
+        ("--shell=default", {"shell": "default"}),
+        ("-iS", {"shell": "default", "ignore_failure": "all-non-zero"}),
         ("-S -i", {"shell": "default", "ignore_failure": "all-non-zero"}),
         ("-SNi", {"shell": "default", "no_shell": True, "ignore_failure": "all-non-zero"}),
         ("-Sbash --ignore-failure=1,2", {"shell": "bash", "ignore_failure": "1,2"}),
@@ -341,20 +338,26 @@ def test_the_common_options_fit_one_screen(vs: Vs) -> None:
 # --- exports are whole ---
 
 
-@pytest.mark.parametrize("kind", ["json", "csv", "markdown", "asciidoc", "orgmode"])
-def test_an_export_has_the_old_figures_or_the_new_ones(kind: str, vs: Vs) -> None:
-    new, old, link = Path("new"), Path("old"), Path("link")
-    assert vs("--runs=1", f"--export-{kind}", "new", "false").status == 1
-    assert not new.exists()
-    old.write_text("old", encoding="utf-8")
-    old.chmod(0o640)
-    link.symlink_to("old")
-    assert vs("--runs=1", f"--export-{kind}", "link", "false").status == 1
-    assert old.read_text(encoding="utf-8") == "old"
-    inode = old.stat().st_ino
-    assert vs("--runs=1", f"--export-{kind}", "link", "true").status == 0
-    assert "true" in old.read_text(encoding="utf-8")
-    assert (old.stat().st_mode & 0o777, link.is_symlink()) == (0o640, True)
-    # Another file took its place as a whole.
-    assert old.stat().st_ino != inode
+def test_an_export_has_the_old_figures_or_the_new_ones(vs: Vs) -> None:
+    kinds = ("json", "csv", "markdown", "asciidoc", "orgmode")
+
+    def status(name: str, command: str) -> int:
+        return vs("--runs=1", *(f"--export-{kind}={kind}-{name}" for kind in kinds), command).status
+
+    assert status("new", "false") == 1
+    assert not [*Path().glob("*-new")]
+    olds, inodes = [Path(f"{kind}-old") for kind in kinds], set()
+    for old in olds:
+        old.write_text("old", encoding="utf-8")
+        old.chmod(0o640)
+        inodes.add(old.stat().st_ino)
+        Path(old.name.replace("old", "link")).symlink_to(old)
+    assert status("link", "false") == 1
+    assert {old.read_text(encoding="utf-8") for old in olds} == {"old"}
+    assert status("link", "true") == 0
+    assert all("true" in old.read_text(encoding="utf-8") for old in olds)
+    assert {old.stat().st_mode & 0o777 for old in olds} == {0o640}
+    assert all(Path(f"{kind}-link").is_symlink() for kind in kinds)
+    # Other files took their places as a whole.
+    assert not inodes & {old.stat().st_ino for old in olds}
     assert not [*Path().glob("*.ringside-partial")]

@@ -43,7 +43,6 @@ def forms_of(text: str) -> Iterator[str]:
 def all_options() -> Iterator[tuple[str, click.Option]]:
     for name in COMMANDS:
         command = cli.get_command(click.Context(cli), name)
-        assert command is not None
         yield from ((name, each) for each in command.params if isinstance(each, click.Option))
 
 
@@ -108,9 +107,7 @@ def test_the_example_for_a_threshold_with_a_wrong_unit_is_right(figure: str) -> 
 DRY = tables(__file__)["dry"]
 
 
-def test_a_dry_run_takes_or_refuses_every_option(workplace: Path, add_fake: Add, add_experiment: Add) -> None:
-    add_fake("one")
-    add_fake("two")
+def test_a_dry_run_takes_or_refuses_every_option(workplace: Path, add_experiment: Add) -> None:
     add_experiment("pair", "one", "two", blocks=9)
     plain = in_process("run", "pair", "--dry-run").stdout
     assert "about 1 s per block" in plain
@@ -129,10 +126,7 @@ def test_a_dry_run_takes_or_refuses_every_option(workplace: Path, add_fake: Add,
     assert "7 s" in in_process("run", "pair", "--dry-run", "--time", "7s").stdout
 
 
-def test_a_huge_experiment_says_what_it_takes(
-    workplace: Path, add_fake: Add, add_experiment: Add, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    add_fake("one")
+def test_a_huge_experiment(add_experiment: Add, monkeypatch: pytest.MonkeyPatch) -> None:
     add_experiment("solo", "one")
     assert "cells take" not in in_process("run", "solo", status=None).stderr
     monkeypatch.setattr(run, "_MANY_CELLS", 2)
@@ -148,9 +142,8 @@ def test_an_empty_part_of_a_list_is_said(workplace: Path, words: tuple[str, str]
     assert said == f"ringside: {words[0]} {words[1]}: a part is empty; write it as A or A,B\n"
 
 
-def test_every_printed_command_works(workplace: Path, add_fake: Add, add_experiment: Add) -> None:
+def test_every_printed_command_works(add_fake: Add, add_experiment: Add) -> None:
     """With another store than that of the folder, whose name needs quotes."""
-    add_fake("good")
     add_fake("bad", "crashes")
     add_experiment("pair", "good", "bad", blocks=2)
     store = ("--store", "my own.sqlite")
@@ -223,7 +216,6 @@ def test_every_command_reads_durations_and_seeds_in_the_same_way(name: str) -> N
     """`run --time` once read what `vs --time` did not, and the reverse. Seeds fit into a store."""
     context = click.Context(cli)
     command = cli.get_command(context, name)
-    assert command is not None
     for parameter in command.params:
         bad: tuple[str, ...] = ()
         if parameter.name and parameter.name.endswith("_s") and not parameter.name.endswith("_per_s"):

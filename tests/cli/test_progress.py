@@ -118,9 +118,7 @@ def test_a_suite_says_what_is_done_what_is_next_and_the_time_left(clock: list[fl
 
 
 @pytest.mark.parametrize(("most", "time_s", "expected"), cases(__file__, "what_slow_commands_say"))
-def test_slow_commands_say_what_is_to_be_expected_and_are_never_silent(
-    most: int, time_s: float, expected: str, clock: list[float]
-) -> None:
+def test_slow_commands_are_never_silent(most: int, time_s: float, expected: str, clock: list[float]) -> None:
     out = io.StringIO()
     fast, slow = (Cell(name, Point(())) for name in "AB")
     with LiveProgress(Console(file=out, width=200), quiet=True, paces=True) as progress:

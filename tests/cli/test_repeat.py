@@ -22,7 +22,6 @@ def cells_by_contender() -> dict[str, Any]:
 def test_a_crash_shows_stderr_and_the_command_that_repeats_it(
     workplace: Path, add_fake: Add, add_experiment: Add, complaint: Callable[..., str]
 ) -> None:
-    add_fake("good")
     add_fake("bad", "crashes")
     add_experiment("pair", "good", "bad", blocks=2)
     done = in_process("run", "pair", status=1)
@@ -64,7 +63,7 @@ def test_a_crash_shows_stderr_and_the_command_that_repeats_it(
     assert message in complaint("repeat", "latest", "A", "--store", "s.sqlite")
 
 
-def test_the_command_names_the_point_of_several(workplace: Path, add_fake: Add, add_experiment: Add) -> None:
+def test_the_command_names_the_point_of_several(add_fake: Add, add_experiment: Add) -> None:
     add_fake("bad", "crashes")
     add_experiment("solo", "bad")
     in_process("run", "solo", "--set", "nodes=4,5", status=1)
@@ -74,12 +73,10 @@ def test_the_command_names_the_point_of_several(workplace: Path, add_fake: Add, 
     assert "nodes=5" in in_process(*command[1:], status=1).stdout.splitlines()[0]
 
 
-def test_a_phase_that_is_missing_has_a_reason(workplace: Path, add_fake: Add, add_experiment: Add) -> None:
-    add_fake("good")
-    add_fake("typo")
+def test_a_phase_that_is_missing_has_a_reason(workplace: Path, add_experiment: Add) -> None:
+    add_experiment("pair", "good", "typo")
     program = workplace / "contenders" / "typo" / "fake.py"
     edit(program, ("::phase name=relay", "::phase name=rely"))
-    add_experiment("pair", "good", "typo")
     done = in_process("run", "pair", status=1)
     reason = "no `::phase name=relay`; the phases reported: `spawn`, `rely`"
     (row,) = [line for line in done.stdout.splitlines() if reason in line]
@@ -92,10 +89,9 @@ def test_a_phase_that_is_missing_has_a_reason(workplace: Path, add_fake: Add, ad
     assert cells["good"]["missing"] == {}
 
 
-def test_a_failed_build_shows_its_log_and_reason(workplace: Path, add_fake: Add, add_experiment: Add) -> None:
-    add_fake("bad")
-    add_build(workplace / "contenders" / "bad", "sh", "-c", "echo \x1b[1mmissing bracket; exit 3")
+def test_a_failed_build_shows_its_log_and_reason(workplace: Path, add_experiment: Add) -> None:
     add_experiment("solo", "bad")
+    add_build(workplace / "contenders" / "bad", "sh", "-c", "echo \x1b[1mmissing bracket; exit 3")
     done = in_process("run", "solo", status=1)
     assert "bad: cannot be built: `sh` ended with 3" in done.stderr
     (log,) = re.findall(r"fix the error in (\S+\.log) and run again", done.stderr)

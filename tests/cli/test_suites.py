@@ -23,10 +23,8 @@ Complaint = Callable[..., str]
 
 
 @pytest.fixture
-def suite(workplace: Path, add_fake: Add, add_experiment: Add, add_suite: Add) -> Path:
+def suite(workplace: Path, add_experiment: Add, add_suite: Add) -> Path:
     """A suite of two experiments, with a contender in both and one in the second alone."""
-    add_fake("one")
-    add_fake("two")
     add_experiment("first", "one")
     add_experiment("second", "one", "two")
     add_suite("both", "first", "second")
@@ -51,9 +49,7 @@ def test_a_suite_is_run_shown_and_reported_together(suite: Path) -> None:
 
 def test_what_would_be_measured_is_shown_and_nothing_is(suite: Path) -> None:
     planned = in_process("run", "both", "--dry-run", "--blocks", "9", "--set", "nodes=10,100").stdout
-    rows = {
-        line.split()[0]: line.split()[1:] for line in planned.splitlines() if line[:5] in ("first", "secon")
-    }
+    rows = {row.split()[0]: row.split()[1:] for row in planned.splitlines() if row[:5] in ("first", "secon")}
     most = ["up", "to", "9", "about"]
     first, second = [*most, "1", "s", "per", "block"], [*most, "2", "s", "per", "block"]
     assert rows == {"first": ["ring", "1", "2", "2", *first], "second": ["ring", "2", "2", "4", *second]}
@@ -115,9 +111,7 @@ def test_parts_are_made_ready_one_after_the_other(suite: Path, monkeypatch: pyte
     assert [len(run["cells"]) for run in json.loads(done.stdout)["runs"]] == [1, 2]
 
 
-def test_what_was_measured_is_there_when_a_later_part_has_no_room(
-    suite: Path, add_experiment: Add, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_later_part_has_no_room(suite: Path, add_experiment: Add, monkeypatch: pytest.MonkeyPatch) -> None:
     add_experiment("second", "one", "two", workload="batch", factors="cases = 3\nsize = 2\n")
     for name in ("one", "two"):
         append(manifest_of(suite, name), "\n[workload.batch]\ncommand = ['true']\n")

@@ -182,9 +182,7 @@ def nothing_is_left() -> None:
     assert not list(Path(os.environ["TMPDIR"]).glob("ringside-rev-*"))
 
 
-def test_revisions_are_built_and_compared_apart_and_nothing_is_left(
-    branches: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_revisions_are_built_apart(branches: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     Path("sub").mkdir()
@@ -227,7 +225,7 @@ def test_an_interrupt_leaves_no_worktree(
     nothing_is_left()
 
 
-def test_ctrl_c_shows_what_is_there(workplace: Path, complaint: Callable[..., str]) -> None:
+def test_ctrl_c_shows_what_is_there(complaint: Callable[..., str]) -> None:
     counted = "sh -c 'echo >> made; sleep 0.01'"
     words = [*RINGSIDE, "vs", counted, "sleep 0.01", "-r50", "--export-json", "a.json"]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -396,9 +394,7 @@ def test_a_pipe_that_nobody_reads_is_one_line(complaint: Callable[..., str]) -> 
     assert "nobody reads this pipe" in complaint("vs", "true", "--export-json", "fifo")
 
 
-def test_a_working_folder_that_is_no_utf_8_is_one_line(
-    complaint: Callable[..., str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_that_is_no_utf_8(complaint: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
     os.mkdir(b"a\xff")
     monkeypatch.chdir(os.fsdecode(b"a\xff"))
     assert "is not UTF-8: rename it" in complaint("vs", "true")

@@ -28,9 +28,7 @@ NAMES = ("one", "two")
 
 
 @pytest.fixture(autouse=True)
-def _experiment(workplace: Path, add_fake: Add, add_experiment: Add, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in NAMES:
-        add_fake(name)
+def _experiment(add_experiment: Add, monkeypatch: pytest.MonkeyPatch) -> None:
     add_experiment("pair", *NAMES, blocks=BLOCKS)
     pretend(monkeypatch)
 

@@ -2,12 +2,11 @@
 
 import os
 import subprocess
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from tests.support.command_line import RINGSIDE, ringside
+from tests.support.fake_contenders import Add
 from tests.support.processes import is_over
 from tests.support.ray_cluster import RayCluster, started
 from tests.support.stored_trials import assert_whole, identities, trials_so_far
@@ -23,7 +22,7 @@ def add_node(cluster: RayCluster) -> None:
 
 @pytest.mark.integration
 def test_a_head_that_dies_is_one_line_and_the_run_goes_on_elsewhere(
-    workplace: Path, add_fake: Callable[..., None], add_experiment: Callable[..., None]
+    add_fake: Add, add_experiment: Add
 ) -> None:
     for name in NAMES:
         add_fake(name, "dawdles")

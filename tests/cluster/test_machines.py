@@ -206,9 +206,7 @@ def program(path: Path, text: str) -> Path:
     return path
 
 
-def test_a_probe_that_does_not_start_on_a_node_is_replaced_by_its_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_probe_that_does_not_start_on_a_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # As one of another architecture.
     other = program(tmp_path / "bin" / "ringside-probe", "exit 126")
     monkeypatch.setattr(connection, "uploaded", lambda path: other)

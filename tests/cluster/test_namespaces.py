@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,7 @@ from ringside.measure.host import LOCK_VARIABLE
 from ringside.model.results import REPEATABLE, Outcome, Trial
 from tests.support import namespaces
 from tests.support.command_line import RINGSIDE, captured
+from tests.support.fake_contenders import Add
 from tests.support.processes import is_over
 from tests.support.stored_trials import assert_whole, counted, trials_so_far
 
@@ -162,7 +163,6 @@ def test_the_load_crosses_a_network(cluster: Hosts, workplace: Path) -> None:
     assert trial.machine in ("node1 ← node2", "node2 ← node1")
     assert trial.outcome is Outcome.OK, trial.detail
     measured = trial.load("measured")
-    assert measured is not None
     assert measured.requests > 0
     assert measured.engines == 1
 
@@ -197,9 +197,7 @@ def of_later_blocks(trials: Sequence[Trial]) -> list[str]:
 
 
 @pytest.mark.integration
-def test_one_host_is_cut_off_and_another_killed_in_the_middle_of_a_run(
-    workplace: Path, add_fake: Callable[..., None], add_experiment: Callable[..., None]
-) -> None:
+def test_one_host_is_cut_off_and_another_killed(workplace: Path, add_fake: Add, add_experiment: Add) -> None:
     names, blocks = ("one", "two", "three"), 60
     with started(3, **IMPATIENT) as hosts:
         for name in names:

@@ -31,9 +31,7 @@ def own_address(ray: RayCluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAY_ADDRESS", ray.own)
 
 
-def test_machines_share_the_blocks_and_a_missing_runtime_is_missing_there_only(
-    ray: RayCluster, add_fake: Add, add_experiment: Add
-) -> None:
+def test_a_missing_runtime_is_missing_there_only(ray: RayCluster, add_fake: Add, add_experiment: Add) -> None:
     for name in ("one", "two", "partly"):
         add_fake(name, "dawdles")
     manifest = Path("contenders/partly/contender.toml")

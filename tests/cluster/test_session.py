@@ -43,9 +43,7 @@ class Place:
 
 
 @pytest.mark.integration
-def test_nodes_without_the_resource_are_used_where_none_has_it_and_an_actor_finds_the_folder(
-    ray: RayCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nodes_without_the_resource(ray: RayCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "cluster_place.py").write_text(PLACE)
     monkeypatch.syspath_prepend(tmp_path)
     kind = importlib.import_module("cluster_place").Place

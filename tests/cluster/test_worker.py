@@ -68,10 +68,8 @@ def test_requests_are_joined_with_the_calls_of_their_upstreams(levels: dict[str,
         trial = carry_out("fanout", ready("python-asyncio"), executor, at, host=HOST, remote=True)
     assert trial.outcome is Outcome.OK, trial.detail
     measured = trial.load("measured")
-    assert measured is not None
     assert measured.engines == 3
     upstreams = measured.upstreams
-    assert upstreams is not None
     assert upstreams.requests == measured.requests + measured.late_requests == 30
     whole_ns = upstreams.slowest.mean_ns + upstreams.overhead.mean_ns
     assert measured.histograms["service"].mean_ns == pytest.approx(whole_ns, rel=0.01)

@@ -89,7 +89,7 @@ def test_the_rules_are_those_of_the_contract() -> None:
     assert sorted(re.findall(r"`([a-z0-9-]+)`\]\(#rule-\1\)", index)) == sorted(RULES)
 
 
-def test_a_file_is_no_folder(workplace: Path, complaint: Callable[..., str]) -> None:
+def test_a_file_is_no_folder(complaint: Callable[..., str]) -> None:
     Path("perl").mkdir()
     Path("perl/ring.pl").touch()
     assert "is a file: name its folder, as in `ringside check ./perl`" in complaint("check", "./perl/ring.pl")

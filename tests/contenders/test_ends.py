@@ -68,7 +68,6 @@ def test_a_server_ends_in_the_middle_of_its_work(busy: str, name: str, how: str,
         if how == "SIGTERM":
             server.process.send_signal(signal.SIGTERM)
         else:
-            assert server.process.stdin is not None
             server.process.stdin.close()
             server.process.stdin = None
         assert_ended(server)

@@ -149,9 +149,7 @@ def test_a_warm_up_counts_in_no_figure() -> None:
         assert "after a warm-up of 0.5 s that does not count" in in_process("load", *words).stdout
 
 
-@pytest.mark.parametrize(
-    ("condition", "reason"), cases(__file__, "a_load_is_given_up_when_a_condition_holds")
-)
+@pytest.mark.parametrize(("condition", "reason"), cases(__file__, "a_load_is_given_up"))
 def test_a_load_is_given_up_when_a_condition_holds(condition: str, reason: str, tmp_path: Path) -> None:
     """k6 449: what is broken from the first second on, and a time that was never measured."""
     failed = OK.replace(b"200", b"500")
@@ -226,9 +224,7 @@ def test_the_page_of_a_load_has_its_errors_and_whole_seconds_alone(tmp_path: Pat
 # --- what users of other load generators have reported as wrong ---
 
 
-@pytest.mark.parametrize(
-    ("words", "count", "opened"), cases(__file__, "exactly_as_many_requests_and_connections")
-)
+@pytest.mark.parametrize(("words", "count", "opened"), cases(__file__, "exact_requests_and_connections"))
 def test_exactly_the_requests_and_connections_that_were_meant(words: str, count: int, opened: int) -> None:
     numbers, connected = itertools.count(), threading.Semaphore(0)
 

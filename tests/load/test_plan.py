@@ -33,7 +33,6 @@ def plan(protocol: str = "http", **changed: Any) -> ipc.LoadPlan:
 @pytest.mark.parametrize(("words", "headers"), cases(__file__, "options_of_each_protocol"))
 def test_options_of_each_protocol(words: str, headers: tuple[str, ...]) -> None:
     command = cli.get_command(click.Context(cli), "load")
-    assert command
     with command.make_context("load", [*shlex.split(words), "--connections=5", "--json"]) as context:
         values = {name: value for name, value in context.params.items() if value is not None}
         settings = LoadSettings(**values)

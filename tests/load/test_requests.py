@@ -127,7 +127,6 @@ def test_plans_without_placeholders_have_no_templates(tmp_path: Path) -> None:
 def test_several_targets_share_a_request() -> None:
     targets = target.parse_several(["http://h/a", "http://h/b?c=3"])
     plan = load_plan(*targets)
-    assert plan.request
     assert plan.request.targets == ("/a", "/b?c=3")
 
 

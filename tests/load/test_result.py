@@ -47,9 +47,7 @@ def test_an_answer_without_an_outcome() -> None:
         ({"histograms": {"latency": histogram(), "lateness": histogram()}, "errors": {"timeout": 5}}, False),
     ],
 )
-def test_latencies_are_lower_bounds_where_requests_without_an_answer_are_among_them(
-    counts: dict[str, Any], is_lower_bound: bool
-) -> None:
+def test_latencies_are_lower_bounds_without_answers(counts: dict[str, Any], is_lower_bound: bool) -> None:
     whole = load_result(**counts)
     assert document.as_document(HTTP, http_plan(), whole)["latency_is_lower_bound"] is is_lower_bound
 
@@ -89,9 +87,7 @@ TWO_SECONDS = (9, 9, 0, 0, 0, 0, 0)
         ((9, 9, 3), GONE | {"errors": {"reset": 4}}, ""),
     ],
 )
-def test_answers_that_cease_are_said_first_and_what_follows_from_it_is_not(
-    answered: tuple[int, ...], changed: dict[str, Any], ceased: str
-) -> None:
+def test_answers_that_cease(answered: tuple[int, ...], changed: dict[str, Any], ceased: str) -> None:
     series = [{"t_s": t_s, "requests": n, "errors": int(n < 9)} for t_s, n in enumerate(answered)]
     codes = ["rate-not-kept", "errors", "unfinished", "little", "lag"]
     warnings = [{"code": code, "text": code, "remedy": ""} for code in codes]

@@ -167,17 +167,14 @@ def served(name: str, protocol: str, folder: Path, builds: Path, idle_s: int = 6
     inside_tls = protocol in ("https", "h2s", "wss")
     with BUILDING:
         words, port = server.start(Instance(folder, builds, protocol, idle_s, files if inside_tls else ()))
-    with subprocess.Popen(
-        words, cwd=folder, stdout=subprocess.PIPE, text=True, start_new_session=True
-    ) as process:
-        assert process.stdout
+    with subprocess.Popen(words, cwd=folder, stdout=subprocess.PIPE, text=True, start_new_session=True) as it:
         try:
-            port = port or int(process.stdout.readline())
-            _await(process, port)
+            port = port or int(it.stdout.readline())
+            _await(it, port)
             yield Target(port, protocol, server.routes[protocol], files[0])
         finally:
             # With its workers.
-            os.killpg(process.pid, signal.SIGKILL)
+            os.killpg(it.pid, signal.SIGKILL)
 
 
 def _await(process: subprocess.Popen[str], port: int) -> None:

@@ -8,6 +8,7 @@ from ringside.errors import UsageError
 from ringside.load import target
 from ringside.text import one_line
 from tests.support.cases import cases
+from tests.support.errors import error_of
 
 
 @pytest.mark.parametrize(("text", "protocol", "host", "port", "path", "authority"), cases(__file__, "parts"))
@@ -22,9 +23,7 @@ def test_parts(text: str, protocol: str, host: str, port: int, path: str, author
 
 @pytest.mark.parametrize(("text", "message"), cases(__file__, "bad_targets"))
 def test_bad_targets(text: str, message: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        target.parse(text)
-    assert message in str(caught.value)
+    assert message in error_of(UsageError, target.parse, text)
 
 
 @given(st.text(max_size=60), st.sampled_from(["", "http://", "tcp://", "stream+http://", "http://["]))

@@ -126,7 +126,6 @@ def test_a_load_is_a_trial(tmp_path: Path) -> None:
     assert trial.missing == ("x: no",)
     assert trial.started_at
     load = trial.load(STEP, LOAD)
-    assert load
     assert (load.requests, load.achieved_rate_per_s) == (7, 3.5)
     assert load.histograms == {"latency": ipc.LatencySummary(count=7, p50_ns=2, p99_ns=9)}
     assert TARGET.figures(trial) == {"rate": 3.5, "latency_p50": 2.0, "latency_p99": 9.0}

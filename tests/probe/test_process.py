@@ -176,15 +176,11 @@ def test_a_hanging_probe_is_ended_with_its_contender(tmp_path: Path, monkeypatch
 
 def test_a_load_without_an_end_has_no_watchdog(tmp_path: Path) -> None:
     endless = protocol.LoadRequest(protocol.LoadPlan("http", requests=5))
-    messages = Probe(probes.script(tmp_path, f"sleep 2.5; echo '{probes.OUTCOME}'"), grace_s=0.0).load(
-        endless
-    )
+    messages = Probe(probes.script(tmp_path, f"sleep 2.5; echo '{probes.OUTCOME}'"), grace_s=0).load(endless)
     assert messages == [protocol.LoadOutcome("ok")]
 
 
-def test_a_child_of_the_probe_that_keeps_its_output_open_delays_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_child_that_keeps_the_output_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "INTERRUPT_GRACE_S", 0.2)
     begun = time.monotonic()
     with pytest.raises(ProbeError, match="invalid message"):

@@ -2,9 +2,9 @@
 
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 
@@ -37,9 +37,7 @@ class Job:
         (place / "bin" / "gh").write_text(GH, encoding="utf-8")
         (place / "bin" / "gh").chmod(0o755)
 
-    def run(
-        self, *, blocks: int = 1, messages: int = 20, **environment: str
-    ) -> subprocess.CompletedProcess[str]:
+    def run(self, *, blocks: int = 1, messages: int = 20, **environment: str) -> CompletedProcess[str]:
         text = EXPERIMENT.replace("BLOCKS", str(blocks)).replace("NUMBER", str(messages))
         (self.place / "gate.toml").write_text(text, encoding="utf-8")
         names = {

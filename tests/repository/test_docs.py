@@ -27,7 +27,6 @@ def test_every_verb_and_option_is_documented() -> None:
     for name in cli.list_commands(context):
         assert f"`ringside {name}" in page, name
         command = cli.get_command(context, name)
-        assert command is not None
         assert command.get_short_help_str(), name
         for parameter in command.params:
             for option in parameter.opts if isinstance(parameter, click.Option) else []:

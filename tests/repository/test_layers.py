@@ -202,9 +202,7 @@ def test_render_takes_types_and_constants_of_analysis_and_calls_nothing_of_it(mo
 
 
 def test_the_cluster_is_reached_by_its_entry_point_alone() -> None:
-    importers = {
-        module for module, file in MODULES.items() for name in ours(file) if package(name) == "cluster"
-    }
+    importers = {each for each, file in MODULES.items() for name in ours(file) if package(name) == "cluster"}
     assert {package(module) for module in importers} == {"cluster"}
 
 

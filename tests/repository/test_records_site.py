@@ -40,9 +40,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, RunAnalysis]:
     for name, run in runs.items():
         of = analysis_of(store, run)
         path = {"main.go": "digest"}
-        contenders = {
-            each: dataclasses.replace(planned, files=path) for each, planned in of.contenders.items()
-        }
+        contenders = {name: dataclasses.replace(plan, files=path) for name, plan in of.contenders.items()}
         sources = {"digest": 'package main // "a" < b\nfunc main() {}\n'}
         found[name] = with_figures(of, contenders=contenders, sources=sources)
     store.close()

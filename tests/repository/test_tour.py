@@ -25,9 +25,7 @@ def test_source_figures_and_output_are_those_of_the_tree_and_the_records(page: P
 @pytest.mark.parametrize(
     ("place", "shown"), re.findall(r"<!-- example: (.*?) -->\n(.*?)<!-- end -->", README, re.DOTALL)
 )
-def test_an_example_of_readme_looks_as_when_it_is_measured_now(
-    place: str, shown: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_example_of_readme_is_up_to_date(place: str, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its tables begin with these columns, and have these rows; its figures are of one measurement."""
 
     def table(text: str) -> list[str]:

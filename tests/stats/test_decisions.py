@@ -171,9 +171,7 @@ def test_a_difference_needs_an_interval_that_excludes_1() -> None:
         ends_at_0 = by_block([sign * each / 10 for each in range(6)])
         assert family.decision("a", ends_at_0).ratio.low == (1 if sign > 0 else pytest.approx(math.exp(-0.5)))
         assert family.decision("a", ends_at_0).direction == 0
-        assert (
-            family.decision("a", {block: each + sign for block, each in ends_at_0.items()}).direction == sign
-        )
+        assert family.decision("a", {at: each + sign for at, each in ends_at_0.items()}).direction == sign
     family = ComparisonTests(0.0)
     family.examine({"a": turned}, SEVEN)
     # An interval that excludes 1 on the other side decides the direction.

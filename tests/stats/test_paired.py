@@ -50,7 +50,6 @@ def test_the_ratio_of_means_is_that_of_two_modes() -> None:
         a = [dice.gauss(1, 0.1) * (7 if dice.random() < 0.2 else 1) for _ in range(20)]
         b = [dice.gauss(4.4, 0.4) for _ in range(20)]
         ratio = ratio_of_means(by_block(b), by_block(a))
-        assert ratio is not None
         assert ratio.estimate == pytest.approx(sum(b) / sum(a))
         covered += whole(ratio).low <= 2 <= whole(ratio).high
     assert covered >= 270
@@ -62,9 +61,7 @@ LOGS = st.lists(st.floats(-5, 5, allow_subnormal=False), min_size=1, max_size=30
 
 def test_the_distribution_by_all_signs() -> None:
     n = 7
-    sums = [
-        sum(rank for rank, up in enumerate(signs, 1) if up) for signs in itertools.product((0, 1), repeat=n)
-    ]
+    sums = [sum(rank for rank, up in enumerate(ups, 1) if up) for ups in itertools.product((0, 1), repeat=n)]
     for w in range(n * (n + 1) // 2 + 1):
         assert lower_tail(w, n) == pytest.approx(sum(total <= w for total in sums) / 2**n)
     assert lower_tail(-1, n) == 0

@@ -185,7 +185,6 @@ def test_times_must_be_positive_and_finite(bad: float) -> None:
 @given(st.floats(0.1, 3), st.floats(0.001, 1000))
 def test_exponents_are_recovered(power: float, scale: float) -> None:
     growth = exponent({1: {float(x): scale * x**power for x in (10, 100, 1000)}})
-    assert growth is not None
     assert growth.estimate == pytest.approx(power, abs=1e-9)
 
 
@@ -198,7 +197,6 @@ def test_levels_and_values_that_are_not_positive_are_left_out() -> None:
     ]
     assert [exponent(blocks) for blocks in without] == [None] * 4
     growth = exponent({1: {0.0: 1.0, 0.5: 1.0, 1.0: 2.0, 2.0: -1.0}})
-    assert growth is not None
     assert growth.estimate == pytest.approx(1)
 
 

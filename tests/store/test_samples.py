@@ -75,9 +75,7 @@ def test_a_column_is_base64_of_integers_or_one_number() -> None:
         ({"marks": {"0": 1}}, (samples_of,)),
     ],
 )
-def test_a_text_that_is_none_is_a_value_error(
-    changes: dict[str, object], readers: Sequence[Callable[[str], object]]
-) -> None:
+def test_a_text_that_is_none(changes: dict[str, object], readers: Sequence[Callable[[str], object]]) -> None:
     text = json.dumps({**json.loads(samples_text(TWO)), **changes})
     for read in readers:
         with pytest.raises(ValueError, match="."):

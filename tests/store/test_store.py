@@ -191,11 +191,9 @@ def test_stores_are_made_at_the_same_instant(tmp_path: Path) -> None:
         subprocess.Popen(command, cwd=ROOT, text=True, stdin=pipe, stdout=pipe, stderr=pipe) for _ in range(3)
     ]
     for maker in makers:
-        assert maker.stdout
         maker.stdout.readline()
     at = time.monotonic() + 0.1
     for maker in makers:
-        assert maker.stdin
         maker.stdin.write(f"{at}\n")
         maker.stdin.flush()
     for maker in makers:
@@ -325,7 +323,6 @@ def test_a_run_is_free_once_its_process_has_ended_or_was_killed(where: str, tmp_
     store = Store(where)
     run = begin(store)
     with holding(where, run) as process:
-        assert process.stdin
         process.stdin.close()
         assert process.wait(60) == 0
     assert not store.is_held(run.id)

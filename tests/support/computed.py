@@ -80,6 +80,4 @@ def _spans(wall_s: float, jobs: int, workers: int) -> tuple[Span, ...]:
 
 
 def _with_phases(trial: Trial, seconds: dict[str, float]) -> Trial:
-    return dataclasses.replace(
-        trial, phases={phase: (round(value * 1e9),) for phase, value in seconds.items()}
-    )
+    return dataclasses.replace(trial, phases={name: (round(s * 1e9),) for name, s in seconds.items()})

@@ -89,9 +89,7 @@ class FakeSession(Session):
     def ready(self, refs: Sequence[Any], timeout_s: float) -> list[Any]:
         self._check()
         # Without a wait, only what is there already.
-        return [
-            call for call in refs if (call.answers or timeout_s) and call.actor.node.name not in self.silent
-        ]
+        return [ref for ref in refs if (ref.answers or timeout_s) and ref.actor.node.name not in self.silent]
 
     def result(self, ref: Any) -> Any:
         self._check()

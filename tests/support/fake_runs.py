@@ -18,6 +18,7 @@ from ringside.model.results import Run, Trial
 from ringside.probe.protocol import TrialMessage, TrialOutcome, TrialRequest
 from ringside.store import Store
 from ringside.store.plans import Selection
+from tests.support.fake_contenders import Add
 
 Started = Callable[..., tuple[Prepared, Store, Run]]
 
@@ -99,11 +100,7 @@ def resume(run: Run, workplace: Path, executor: FakeExecutor | None = None) -> P
 
 
 def start(
-    workplace: Path,
-    add_fake: Callable[..., None],
-    add_experiment: Callable[..., None],
-    executor: Executor,
-    **changes: Any,
+    workplace: Path, add_fake: Add, add_experiment: Add, executor: Executor, **changes: Any
 ) -> tuple[Prepared, Store, Run]:
     """A run of two contenders, whose `how` is their name, in three blocks."""
     for name in ("one", "two"):

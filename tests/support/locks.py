@@ -19,6 +19,5 @@ def another() -> Iterator[subprocess.Popen[bytes]]:
     """A process that has the lock until its stdin ends."""
     pipe = subprocess.PIPE
     with subprocess.Popen([sys.executable, "-c", HOLDS], stdin=pipe, stdout=pipe) as process:
-        assert process.stdout
         assert process.stdout.readline() == b"held\n"
         yield process

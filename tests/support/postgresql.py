@@ -18,9 +18,7 @@ def programs() -> Path | None:
     """The folder of PostgreSQL's programs; Debian has them out of the PATH."""
     if initdb := shutil.which("initdb"):
         return Path(initdb).resolve().parent
-    return max(
-        Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name), default=None
-    )
+    return max(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda it: int(it.parent.name), default=None)
 
 
 class Server:

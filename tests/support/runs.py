@@ -47,9 +47,7 @@ def experiment(file: str = "showdown-ring", /, **changes: Any) -> Experiment:
         changes.setdefault("factors", {"nodes": (100, 1000), "messages": (100, 1000)})
     if "factors" in changes:
         factors = changes["factors"].items()
-        changes["factors"] = {
-            name: levels if isinstance(levels, tuple) else (levels,) for name, levels in factors
-        }
+        changes["factors"] = {key: given if isinstance(given, tuple) else (given,) for key, given in factors}
     own = TESTS / "support" / "experiments" / f"{file}.toml"
     path = own if own.exists() else ROOT / "experiments" / f"{file}.toml"
     return dataclasses.replace(read_experiment(path), **changes)
@@ -92,9 +90,7 @@ def make_run(
     rng = random.Random(seed)
     for point in points:
         for name in unavailable:
-            row = Trial(
-                0, 0, Cell(name, point), Outcome.UNAVAILABLE, "erl: not found; apt-get install erlang"
-            )
+            row = Trial(0, 0, Cell(name, point), Outcome.UNAVAILABLE, "no erl; apt-get install erlang")
             store.add_trial(run, row)
 
     def make(blank: Trial, rng: random.Random, noise: float, moved: float) -> Trial:
@@ -159,9 +155,7 @@ def _described(
     )
     if missing:
         log = f"$ make\nerror: {HOSTILE}\n" if hostile else "$ make\nmake: cc: No such file or directory\n"
-        return dataclasses.replace(
-            planned, unavailable="erl: not found", remedy="apt-get install erlang", log=log
-        )
+        return dataclasses.replace(planned, unavailable="no erl", remedy="apt-get install erlang", log=log)
     return dataclasses.replace(
         planned, version="1.2.3", receipt="1.2.3 (test)", executable="/usr/bin/x", content="c"
     )

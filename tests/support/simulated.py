@@ -58,15 +58,11 @@ def contradictions(of: RunAnalysis) -> list[str]:
         wrong.append("the run ended before its time")
     if baseline in said:
         expected = {Verdict.INCONCLUSIVE, Verdict.EQUIVALENT} if is_open else {Verdict.EQUIVALENT}
-        wrong += [
-            f"{name} is {verdicts[name]}" for name in said - {baseline} if verdicts[name] not in expected
-        ]
+        wrong += [f"{one} is {verdicts[one]}" for one in said - {baseline} if verdicts[one] not in expected]
         wrong += [f"{name} is faster" for name in verdicts if verdicts[name] is Verdict.FASTER]
         others = [name for name in verdicts if name not in said]
         if is_alone:
-            wrong += [
-                f"{name} is {verdicts[name]}" for name in others if verdicts[name] is not Verdict.SLOWER
-            ]
+            wrong += [f"{one} is {verdicts[one]}" for one in others if verdicts[one] is not Verdict.SLOWER]
     elif all(verdicts[name] is not Verdict.FASTER for name in said):
         wrong.append("none of the first is faster than the baseline")
     return [f"{each}: {text}" for each in wrong]

@@ -14,7 +14,6 @@ LOAD_SERVER = (sys.executable, str(Path(__file__).parent / "load_server.py"))
 def ports_of(command: Sequence[str], folder: Path | None = None) -> Iterator[tuple[int, ...]]:
     """The ports that a server prints in its first line; it is killed in the end."""
     with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout
         try:
             yield tuple(map(int, process.stdout.readline().split()))
         finally:

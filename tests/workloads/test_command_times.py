@@ -95,9 +95,7 @@ def test_failures_that_were_counted() -> None:
 
 def test_commands_whose_start_takes_most_of_the_time() -> None:
     walls = {"A": (1, 4_999_999, 9_000_000), "B": (1, 5_000_001, 9_000_000)}
-    trials = [
-        execution(name, block, wall_ns=ns) for name, each in walls.items() for block, ns in enumerate(each, 1)
-    ]
+    trials = [execution(name, n, wall_ns=ns) for name, each in walls.items() for n, ns in enumerate(each, 1)]
     diagnostic = codes(*trials)["short"]
     assert diagnostic.subjects == ("A",)
     assert diagnostic.text == "`A` took under 5 ms: most of that is the start of a process"
@@ -113,15 +111,13 @@ def printing(command: str, reading_ns: int, stdout_bytes: int = 1 << 30) -> Tria
 def test_output_whose_reading_slows_a_command() -> None:
     """The reader was called other programs."""
     slowed, not_slowed = SLOW_NS // 5, SLOW_NS // 20
-    diagnostic = codes(printing("A", slowed), printing("B", not_slowed), printing("C", slowed, 1000))[
-        "read-output"
-    ]
-    assert (diagnostic.subjects, diagnostic.values) == (("A",), {"shares": {"A": 0.2}})
-    assert diagnostic.text == (
+    said = codes(printing("A", slowed), printing("B", not_slowed), printing("C", slowed, 1000))["read-output"]
+    assert (said.subjects, said.values) == (("A",), {"shares": {"A": 0.2}})
+    assert said.text == (
         "Ringside read the output of `A` (20 % of its time): a program waits for its reader, so it "
         "takes longer"
     )
-    assert "--output null" in diagnostic.remedy
+    assert "--output null" in said.remedy
     assert codes(printing("B", not_slowed)) == {}
 
 

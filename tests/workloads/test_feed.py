@@ -69,7 +69,6 @@ def test_others_are_held_before_and_meanwhile() -> None:
     times_s = {"cold": 0.5, "cold-end": 1.5, "base": 5.5, "ramped": 7.6, "held": 8.2333333, "after": 8.6}
     assert {mark.name: mark.at_s for mark in held.marks} == pytest.approx(times_s)
     alone = FEED.service(feeds.but(warm=0), 5).steps[1].loads[0].plan
-    assert plan.stream.vanish
     assert plan.stream.vanish.at_s == pytest.approx(7.6 + 2 / 3)
     stream = replace(plan.stream, vanish=alone.stream.vanish)
     assert replace(plan, lead_s=None, stream=stream) == alone
@@ -160,9 +159,7 @@ def test_cpu_over_time_by_thread() -> None:
     ]
     line = timeline(timeline_trial(threads, samples))
     assert list(line.cpu) == ["w", "w 2", "w 3", "w 4", "w 5", "w 6", OTHER_THREADS]
-    first, last = (
-        {name: cores[place] for name, cores in line.cpu.items()} for place in (0, len(line.edges) - 2)
-    )
+    first, last = ({at: cores[n] for at, cores in line.cpu.items()} for n in (0, len(line.edges) - 2))
     assert first == pytest.approx(
         {"w": 0.1, "w 2": 0.2, "w 3": 0.3, "w 4": 0.4, "w 5": 0.5, "w 6": 0.6, OTHER_THREADS: 0.0}
     )

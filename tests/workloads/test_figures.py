@@ -66,9 +66,7 @@ def test_figures_of_a_trial(name: str) -> None:
     figures, is_part = measured.figures(trial(known)), known.get("partly")
     right = known["figures"] | (PROCESS if known.get("process") and not is_part else {})
     assert not figures.keys() & {*known.get("without", ())}
-    assert {name: value for name, value in figures.items() if name in right or not is_part} == pytest.approx(
-        right
-    )
+    assert {key: x for key, x in figures.items() if key in right or not is_part} == pytest.approx(right)
     assert measured.repeats_of(trial(known)) == tuple(known.get("repeats", ()))
 
 

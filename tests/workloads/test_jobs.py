@@ -38,12 +38,10 @@ def test_the_order_folds_all_answers(jobs: int, kind: str, rounds: int, seed: in
         folded.append(value)
     for repeats, expected in enumerate(folded, 1):
         assert order(jobs, kind, rounds, seed, repeats) == expected
-        evidence = JOBS.evidence(
-            point(JOBS, jobs=jobs, kind=kind, rounds=rounds, repeats=repeats), seed, None
-        )
+        found = JOBS.evidence(point(JOBS, jobs=jobs, kind=kind, rounds=rounds, repeats=repeats), seed, None)
         alone = {"alone": str(answer(0, "cpu", 5 * rounds, seed))} if kind == "cpu" else {}
-        assert evidence.result == {"answers": str(repeats * jobs), "order": str(expected)} | alone
-        assert evidence.lines == ExpectedLines(total=0)
+        assert found.result == {"answers": str(repeats * jobs), "order": str(expected)} | alone
+        assert found.lines == ExpectedLines(total=0)
 
 
 def timed(seconds: dict[str, float], **levels: Level) -> Trial:

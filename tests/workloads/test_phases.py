@@ -172,9 +172,7 @@ def test_all_jobs_alone_are_reported() -> None:
     JOBS.refute(ok_trial(JOBS, {"phases": {"alone": (MS,) * 5}}, **CPU), 1)
 
 
-@pytest.mark.parametrize(
-    ("name", "at", "least_ns"), cases(__file__, "an_answer_that_comes_before_it_can_be_computed")
-)
+@pytest.mark.parametrize(("name", "at", "least_ns"), cases(__file__, "an_early_answer"))
 def test_an_answer_that_comes_before_it_is_computed(name: str, at: dict[str, Level], least_ns: int) -> None:
     for min_ns, outcome in ((least_ns + 1, Outcome.OK), (least_ns - 1, Outcome.WRONG_EVIDENCE)):
         if min_ns < 0:

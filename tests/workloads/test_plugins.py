@@ -19,6 +19,7 @@ from ringside.workloads.ring.workload import RING
 from tests.support import ROOT
 from tests.support.cases import cases
 from tests.support.command_line import RINGSIDE, captured
+from tests.support.errors import error_of
 from tests.support.fake_contenders import PYTHON
 
 SOURCE = ROOT / "src"
@@ -131,14 +132,12 @@ def test_a_broken_workload_breaks_nothing_else(
     assert "countdown" not in registry
     with pytest.raises(KeyError):
         registry["countdown"]
-    with pytest.raises(UsageError) as error:
-        registry.find("countdown")
-    assert str(error.value).startswith("the workload `countdown` cannot be used: broken, broken:Countdown: ")
-    assert reason in str(error.value)
-    assert "\n" not in str(error.value)
-    with pytest.raises(UsageError) as error:
-        registry.find("typo")
-    assert str(error.value) == ("there is no workload `typo`; known: ring, countdown (cannot be used)")
+    message = error_of(UsageError, registry.find, "countdown")
+    assert message.startswith("the workload `countdown` cannot be used: broken, broken:Countdown: ")
+    assert reason in message
+    assert error_of(UsageError, registry.find, "typo") == (
+        "there is no workload `typo`; known: ring, countdown (cannot be used)"
+    )
 
 
 def test_names_that_are_taken(site: Site) -> None:
@@ -151,9 +150,8 @@ def test_names_that_are_taken(site: Site) -> None:
         UsageError, match="`command` cannot be used: ringside itself uses the name, so second"
     ):
         registry.find("command")
-    with pytest.raises(UsageError) as error:
-        registry.find("typo")
-    assert str(error.value) == "there is no workload `typo`; known: ring, command (cannot be used)"
+    message = "there is no workload `typo`; known: ring, command (cannot be used)"
+    assert error_of(UsageError, registry.find, "typo") == message
 
 
 def test_two_distributions_with_one_name(site: Site) -> None:
@@ -277,9 +275,7 @@ while sys.stdin.readline():
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize(
-    ("old", "new", "rules"), cases(__file__, "a_server_of_an_installed_workload_is_checked")
-)
+@pytest.mark.parametrize(("old", "new", "rules"), cases(__file__, "servers_of_workloads"))
 def test_a_server_of_an_installed_workload_is_checked(
     command_line: Callable[..., subprocess.CompletedProcess[str]],
     workplace: Path,

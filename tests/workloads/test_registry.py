@@ -86,9 +86,7 @@ def test_the_share_of_the_program(case: dict[str, Any]) -> None:
     assert (own and own[0]) == (near(case["share"]) if "share" in case else None)
 
 
-@pytest.mark.parametrize(
-    ("name", "levels", "message"), cases(__file__, "points_that_make_no_sense_are_refused")
-)
+@pytest.mark.parametrize(("name", "levels", "message"), cases(__file__, "points_without_sense"))
 def test_points_that_make_no_sense_are_refused(name: str, levels: dict[str, Level], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         point(WORKLOADS[name], **levels)

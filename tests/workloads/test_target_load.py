@@ -33,9 +33,7 @@ def test_runs_without_any_answer_have_no_figures(answered: str) -> None:
 
 
 def test_figures_of_zero_are_left_out() -> None:
-    empty = replace(
-        LOAD, achieved_rate_per_s=0.0, histograms={"latency": replace(served.summary(1), p50_ns=0)}
-    )
+    empty = replace(LOAD, achieved_rate_per_s=0, histograms={"latency": replace(served.summary(1), p50_ns=0)})
     assert TARGET.figures(run(empty)) == {"latency_p99": 4_000_000_000}
 
 

@@ -9,7 +9,6 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from ringside.errors import ProbeError
@@ -18,14 +17,12 @@ from ringside.probe import kernel
 from ringside.probe.process import find_probe
 from ringside.probe.protocol import Limits, Phase, Sample, Started, TrialOutcome, TrialRequest
 from tests.support import probes
-from tests.support.attacks import both_ways, request
+from tests.support.attacks import both_ways, last, request
 from tests.support.processes import is_over
 
 
 def outcome(of: TrialRequest) -> TrialOutcome:
-    last = Executor().trial(of)[-1]
-    assert isinstance(last, TrialOutcome)
-    return last
+    return last(Executor().trial(of))
 
 
 def processes_in(folder: Path) -> list[int]:
@@ -44,24 +41,21 @@ def test_no_program_takes_less_time_than_its_only_thread_computes() -> None:
     limits = Limits(wall_s=60, memory_bytes=2 << 30, output_bytes=1 << 20, processes=50)
     true = TrialRequest(argv=("/bin/true",), cwd="/", env={}, limits=limits)
     for _ in range(100):
-        last = executor.trial(true)[-1]
-        assert isinstance(last, TrialOutcome)
-        cpu_ns = (last.cpu_user_ns or 0) + (last.cpu_system_ns or 0)
+        ended = last(executor.trial(true))
+        cpu_ns = (ended.cpu_user_ns or 0) + (ended.cpu_system_ns or 0)
         # The two are from different clocks of the kernel.
-        assert last.wall_ns is not None
-        assert last.wall_ns + 20_000 >= cpu_ns > 0, last
+        assert ended.wall_ns is not None
+        assert ended.wall_ns + 20_000 >= cpu_ns > 0, ended
 
 
 def test_a_good_program_is_ok_with_figures() -> None:
     messages = Executor().trial(request("good"))
-    last = messages[-1]
+    ended = last(messages)
     assert isinstance(messages[0], Started)
-    assert isinstance(last, TrialOutcome)
-    assert (last.outcome, last.detail) == ("ok", "")
-    assert last.cpu_user_ns is not None
-    assert last.cpu_system_ns is not None
-    assert last.cpu_user_ns + last.cpu_system_ns > 0
-    assert last.wall_ns
+    assert (ended.outcome, ended.detail) == ("ok", "")
+    assert (ended.cpu_user_ns or 0) + (ended.cpu_system_ns or 0) > 0
+    assert None not in (ended.cpu_user_ns, ended.cpu_system_ns)
+    assert ended.wall_ns
     marks = {message.mark: message for message in messages if isinstance(message, Sample) and message.mark}
     assert (marks["spawned"].pss_bytes or 0) > 1 << 20
     phases = {message.name: message.ns for message in messages if isinstance(message, Phase)}
@@ -82,12 +76,10 @@ def test_wrong_evidence_has_no_place_among_the_figures(how: str) -> None:
 def test_what_outlives_a_program_does_not_touch_the_next_trial(tmp_path: Path, cgroup: str) -> None:
     """Linux 6.18 kills a process that is started in a cgroup in which others were killed before."""
     executor = Executor()
-    daemon = msgspec.structs.replace(request("daemonises", f"marker={tmp_path / 'pid'}"), cgroup=cgroup)
-    next_one = msgspec.structs.replace(request("good"), cgroup=cgroup)
+    daemon = request("daemonises", f"marker={tmp_path / 'pid'}", cgroup=cgroup)
+    next_one = request("good", cgroup=cgroup)
     for trial in (daemon, next_one, daemon, next_one):
-        final = executor.trial(trial)[-1]
-        assert isinstance(final, TrialOutcome)
-        assert final.outcome == "ok", final
+        assert last(executor.trial(trial)).outcome == "ok"
 
 
 def test_ticks_come_while_a_trial_runs() -> None:
@@ -99,9 +91,7 @@ def test_ticks_come_while_a_trial_runs() -> None:
 def stubborn(folder: Path, namespaces: str) -> TrialRequest:
     """A program that ignores all signals, and works in a folder."""
     text = "trap '' TERM INT; : > ready; while :; do sleep 1; done"
-    return msgspec.structs.replace(
-        request("good"), argv=("sh", "-c", text), cwd=str(folder), namespaces=namespaces
-    )
+    return request("good", argv=("sh", "-c", text), cwd=str(folder), namespaces=namespaces)
 
 
 @both_ways
@@ -111,8 +101,7 @@ def test_ctrl_c_ends_the_trial_and_the_probe_still_reports(tmp_path: Path, names
     messages = executor.trial(stubborn(tmp_path, namespaces))
     sender.join()
     assert isinstance(messages[0], Started)
-    assert isinstance(messages[-1], TrialOutcome)
-    assert messages[-1].outcome == "interrupted"
+    assert last(messages).outcome == "interrupted"
     assert executor.probe.interrupted
     assert is_over(lambda: not processes_in(tmp_path))
 
@@ -163,7 +152,7 @@ def test_an_unusable_request_is_refused_by_the_probe() -> None:
     assert done.stdout == b""
     assert len(done.stderr.decode().strip().splitlines()) == 1
     with pytest.raises(ProbeError, match="without an outcome"):
-        Executor().trial(msgspec.structs.replace(request("good"), version=99))
+        Executor().trial(request("good", version=99))
 
 
 def test_cpus_for_the_contender_come_from_the_end(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -128,8 +128,8 @@ id -u
 
 def forged_names(probe: str, namespaces: str) -> list[Any]:
     script = FORGES.format(ringside=os.getpid())
-    changes = {"argv": ("sh", "-c", script), "expect": None, "awaits": (), "namespaces": namespaces}
-    messages = Probe(probe).trial(msgspec.structs.replace(request("good"), **changes))
+    program = request("good", argv=("sh", "-c", script), expect=None, awaits=(), namespaces=namespaces)
+    messages = Probe(probe).trial(program)
     names = [each.name for each in messages if isinstance(each, protocol.Phase)]
     return [names, has_own_namespaces(messages), *last(messages).stdout_tail.split()]
 
@@ -177,7 +177,7 @@ print('::result ran_ns=%d used_ns=%d' % (ran_ns, used), flush=True)
 @pytest.mark.parametrize("cgroup", ["auto", "off"])
 def test_work_during_a_wait_is_wall_time(cgroup: str) -> None:
     argv = (sys.executable, "-S", "-E", "-c", WORKS_WHILE_IT_WAITS)
-    program = msgspec.structs.replace(request("good"), argv=argv, expect=None, cgroup=cgroup)
+    program = request("good", argv=argv, expect=None, cgroup=cgroup)
     final = last(Executor().trial(program))
     assert final.outcome == "ok"
     result = {name: int(value) for name, value in (final.result or {}).items()}
@@ -401,7 +401,7 @@ def test_a_port_that_another_program_takes_over(tmp_path: Path, place: str, wait
 
 def test_no_privileges_can_be_gained() -> None:
     script = "print([line for line in open('/proc/self/status') if line.startswith('NoNewPrivs')])"
-    plain = msgspec.structs.replace(request("good"), argv=(sys.executable, "-c", script), expect=None)
+    plain = request("good", argv=(sys.executable, "-c", script), expect=None)
     assert "NoNewPrivs:\\t1" in last(Executor().trial(plain)).stdout_tail
     # A command of the user's own may be anything.
     command = msgspec.structs.replace(plain, plain=True, awaits=())

@@ -173,9 +173,7 @@ def test_a_program_that_cannot_repeat_often_does_so_as_often_as_it_could(begin: 
     assert {trial.outcome for trial in store.trials(store.run())} == {Outcome.OK}
 
 
-def test_a_run_that_goes_on_has_the_numbers_of_its_plan(
-    begin: Begin, workplace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_numbers_of_a_resumed_run(begin: Begin, workplace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Two warm-ups, two trials of each for its number, two of four.
     with pytest.raises(KeyboardInterrupt):
         begin(Ring(interrupt_after=8), "fast", "slow")

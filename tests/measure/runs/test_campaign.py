@@ -25,7 +25,7 @@ from tests.support.fake_runs import FakeExecutor, Quiet, argument, campaign
 
 
 @pytest.fixture
-def catalogue(workplace: Path, add_fake: Add, add_experiment: Add, add_suite: Add) -> Catalogue:
+def catalogue(add_fake: Add, add_experiment: Add, add_suite: Add) -> Catalogue:
     """A suite of two experiments of one contender, which differ by its arguments."""
     add_fake("one", "one")
     add_fake("two", "two")
@@ -92,9 +92,7 @@ def test_a_task_of_a_suite_has_its_id(catalogue: Catalogue) -> None:
     assert (by_path.suite_id or "").endswith("-both")
 
 
-def test_suites_that_begin_in_one_second_have_ids_of_their_own(
-    catalogue: Catalogue, workplace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ids_of_one_second(catalogue: Catalogue, workplace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ringside.measure.runs.campaign.stamp", lambda: "20260102-030405")
     ids = []
     for _ in range(3):
@@ -105,9 +103,7 @@ def test_suites_that_begin_in_one_second_have_ids_of_their_own(
     assert ids == [f"20260102-030405-both{number}" for number in ("", ".2", ".3")]
 
 
-def test_sessions_are_runs_of_one_suite_with_builds_of_their_own(
-    catalogue: Catalogue, store: Store, workplace: Path
-) -> None:
+def test_sessions_are_runs_of_one_suite(catalogue: Catalogue, store: Store, workplace: Path) -> None:
     add_build(workplace / "contenders" / "one", "sh", "-c", f"echo built >> {workplace}/builds")
     executor = CpuExecutor(interrupt_after=5)
     made = campaign_of(new_task(Selection("first", seed=7, sessions=3), Catalogue()), workplace, executor)
@@ -309,9 +305,7 @@ def test_a_run_by_itself_is_resumed_by_itself(catalogue: Catalogue, store: Store
 
 
 @pytest.mark.parametrize("outcome", [Outcome.INTERRUPTED, Outcome.PROBE_FAILED])
-def test_a_run_that_has_ended_is_finished_when_its_trials_are(
-    catalogue: Catalogue, store: Store, outcome: Outcome
-) -> None:
+def test_when_an_ended_run_is_finished(catalogue: Catalogue, store: Store, outcome: Outcome) -> None:
     run = store.begin_run("x", 1, {}, {}, {})
 
     def is_finished() -> bool:

@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from ringside.errors import ProbeError
@@ -30,10 +29,8 @@ from tests.support.stored_trials import kept_runs
 
 
 @pytest.fixture
-def place(workplace: Path, add_fake: Add, add_experiment: Add) -> Path:
+def place(workplace: Path, add_experiment: Add) -> Path:
     """A workplace with an experiment of two contenders, `mine`."""
-    for name in ("one", "two"):
-        add_fake(name)
     add_experiment("mine", "one", "two", blocks=8)
     return workplace
 
@@ -184,7 +181,7 @@ def test_without_proc(place: Path) -> None:
 
 def test_a_cpu_that_is_not_there() -> None:
     with pytest.raises(ProbeError, match=r"cpus: \[1000\] cannot be used: Invalid argument"):
-        Executor().trial(msgspec.structs.replace(request("good"), cpus=(1000,), cgroup="off"))
+        Executor().trial(request("good", cpus=(1000,), cgroup="off"))
 
 
 @pytest.fixture

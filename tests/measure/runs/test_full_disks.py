@@ -56,7 +56,6 @@ cp .ringside/ringside.sqlite* after; exit $status
 @pytest.fixture
 def place(workplace: Path, add_fake: Add, add_experiment: Add) -> Path:
     """A workplace with the experiment `mine`: of two contenders, one of which is built."""
-    add_fake("one")
     add_built(workplace, add_fake, "built")
     # Python takes a cache of bytecode for whole that a full disk has cut off.
     edit(manifest_of(workplace, "built"), ('"-S"', '"-B", "-S"'))

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from ringside.errors import ProbeError
@@ -51,8 +50,9 @@ def executable(pid: int) -> str:
 
 
 def trial(probe: str, namespaces: str, shell: str, script: str, **limits: Any) -> list[TrialMessage]:
-    changes = {"argv": (shell, "-c", script), "expect": None, "awaits": (), "namespaces": namespaces}
-    return Probe(probe).trial(msgspec.structs.replace(request("good", **limits), **changes))
+    program = (shell, "-c", script)
+    made = request("good", argv=program, expect=None, awaits=(), namespaces=namespaces, **limits)
+    return Probe(probe).trial(made)
 
 
 def missing(messages: list[TrialMessage]) -> tuple[str, ...]:

@@ -57,7 +57,6 @@ def add_built(workplace: Path, add_fake: Add, name: str) -> None:
 def add_attacks(workplace: Path, add_fake: Add) -> list[str]:
     """A contender for each attack, and those that attacks change. The names of the attacks."""
     hows = [*ATTACKS["BEFORE"], *ATTACKS["WORKING"], *ATTACKS["AFTER"], *MORE]
-    add_fake("overwritten")
     for name in ("built", "cleared"):
         add_built(workplace, add_fake, name)
     for how in hows:
@@ -82,8 +81,6 @@ def test_all_attacks_beside_honest_programs(
     monkeypatch.setenv("TMPDIR", str(temporary))
     hows = add_attacks(workplace, add_fake)
     honest = ("honest", "upright", "built", "cleared")
-    for name in ("honest", "upright"):
-        add_fake(name)
     add_experiment("all", *honest, "overwritten", *hows, blocks=BLOCKS, more=LIMITS)
 
     done = carried_out("all", random.randrange(2**31), small_disk=HAS_MOUNTS)
@@ -153,7 +150,6 @@ def foreign_port() -> Iterator[str]:
     """The port of a server that is no contender's."""
     command = [sys.executable, str(FAKES / "server.py"), "good"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout
         yield process.stdout.readline().strip().removeprefix("::ready port=")
         process.kill()
 

@@ -13,6 +13,7 @@ from ringside.errors import UsageError
 from ringside.measure.runs.inputs import Inputs
 from ringside.model.design import InputFile
 from ringside.workloads.batch.workload import BATCH
+from tests.support.errors import error_of
 from tests.support.points import point
 
 
@@ -81,9 +82,7 @@ def test_the_record_beside_an_input(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("free", "fits"), [(999, False), (1000, True)])
-def test_room_for_the_largest_size_is_enough(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free: int, fits: bool
-) -> None:
+def test_room_for_an_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free: int, fits: bool) -> None:
     usage = shutil.disk_usage(tmp_path)
     monkeypatch.setattr(shutil, "disk_usage", lambda folder: usage._replace(free=free))
     file = InputFile("x.txt", 1000, lambda: iter([(b"text", b"answers")]))
@@ -98,9 +97,7 @@ def test_room_for_the_largest_size_is_enough(
 
 
 def refusal(folder: Path, file: InputFile) -> str:
-    with pytest.raises(UsageError) as refused:
-        Inputs(folder).get(file)
-    return str(refused.value)
+    return error_of(UsageError, Inputs(folder).get, file)
 
 
 def test_numbers_of_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -126,9 +126,7 @@ def check(place: Path, dice: random.Random, whom: str) -> str:
     # If no trial was missing, there was no probe either.
     check_nothing_is_left(place, swept=whom != "both" or len(after) > len(before))
     assert {path.name for path in store.parent.iterdir()} <= {"builds", "uv", "inputs", *STORE_FILES}
-    assert not [
-        path for path in (store.parent / "builds").iterdir() if not path.name.startswith(tuple(NAMES))
-    ]
+    assert not [it for it in (store.parent / "builds").iterdir() if not it.name.startswith(tuple(NAMES))]
     planned = BLOCKS * len(NAMES)
     return "after its end" if at_kill >= planned else "in the run" if at_kill else "before the first trial"
 
@@ -202,10 +200,9 @@ def test_ctrl_c_in_a_load_of_a_server_that_ignores_sigterm(runs: Path, add_exper
     assert "ringside run --resume" in ends_soon(runs, ["serve"], has_connections)
 
 
-def test_ctrl_c_in_a_build(runs: Path, add_fake: Add, add_experiment: Add) -> None:
-    add_fake("built")
-    add_build(runs / "contenders" / "built", "sh", "-c", "sleep 600; true")
+def test_ctrl_c_in_a_build(runs: Path, add_experiment: Add) -> None:
     add_experiment("built", "built", blocks=1)
+    add_build(runs / "contenders" / "built", "sh", "-c", "sleep 600; true")
     ends_soon(runs, ["built"], lambda: len(processes_of(runs)) > 1)
     # An incomplete build counts for nothing.
     assert not list((runs / ".ringside" / "builds").glob("built-*/.built"))

@@ -169,7 +169,7 @@ def test_a_temporary_folder_that_cannot_be_made(tmp_path: Path) -> None:
     messages = carried_out(f"assert os.environ['TMPDIR'] == {nowhere!r}", Path(nowhere))
     assert last(messages).outcome == "ok"
     (started, *_) = messages
-    assert any("temporary folder of the program's own" in text for text in started.missing)  # type: ignore[union-attr]
+    assert any("temporary folder of the program's own" in text for text in started.missing)
 
 
 @both_ways

@@ -437,7 +437,7 @@ def points_of(*levels: int) -> list[Point]:
 
 
 @given(levels=LEVELS, names=NAMES, count=st.integers(1, 5), seed=SEEDS)
-def test_every_block_holds_every_cell_once_with_the_contenders_of_a_point_side_by_side(
+def test_every_block_holds_every_cell_once(
     levels: list[int], names: list[str], count: int, seed: int
 ) -> None:
     at = points_of(*levels)

@@ -54,7 +54,6 @@ def test_a_server_is_announced_once_it_listens(host: str, family: socket.Address
     port = free_port()
     arguments = [str(port), host, str(int(family)), "a b", "$c"]
     with started(with_ready_line([sys.executable, "-c", SERVER, *arguments], port)) as process:
-        assert process.stdout
         assert process.stdout.readline() == "starting\n"
         lines = {process.stdout.readline(), process.stdout.readline()}
         # The server has taken the place of the shell, and has its words as they were.

@@ -19,6 +19,7 @@ from ringside.workloads import workload
 from ringside.workloads.ring.workload import RING
 from tests.support import ROOT
 from tests.support.cases import cases
+from tests.support.errors import error_of
 from tests.support.fake_contenders import Add, change_workload, edit, manifest_of, write_fake
 from tests.support.points import point
 
@@ -121,15 +122,13 @@ def test_a_contenders_largest_level_is_a_reason() -> None:
 
 def test_a_contenders_only_levels_are_a_reason_at_all_others() -> None:
     offered = tuple(capability.name for capability in RING.capabilities)
-    limited = contender(
-        WorkloadEntry(("x",), capabilities=offered, only={"mode": ("token",), "trace": (0, 1)})
-    )
-    assert plan.past_limit(limited, RING, Point((("mode", "token"),))) is None
-    assert plan.past_limit(limited, RING, Point((("nodes", 5),))) is None
-    assert plan.past_limit(limited, RING, Point((("trace", "1"),))) is None
-    reason = plan.past_limit(limited, RING, Point((("mode", "pipelined"),)))
+    only = contender(WorkloadEntry(("x",), capabilities=offered, only={"mode": ("token",), "trace": (0, 1)}))
+    assert plan.past_limit(only, RING, Point((("mode", "token"),))) is None
+    assert plan.past_limit(only, RING, Point((("nodes", 5),))) is None
+    assert plan.past_limit(only, RING, Point((("trace", "1"),))) is None
+    reason = plan.past_limit(only, RING, Point((("mode", "pipelined"),)))
     assert reason == "not for this contender: its mode can only be token"
-    reason = plan.past_limit(limited, RING, Point((("mode", "token"), ("trace", 2))))
+    reason = plan.past_limit(only, RING, Point((("mode", "token"), ("trace", 2))))
     assert reason == "not for this contender: its trace can only be 0 or 1"
 
 
@@ -144,14 +143,11 @@ def test_a_contenders_only_levels_are_a_reason_at_all_others() -> None:
         ((("trace", 0),), "held_pss_bytes", "the metric held_pss_bytes needs the capability `hold`"),
     ],
 )
-def test_a_missing_capability_is_a_reason(
-    levels: tuple[tuple[str, Level], ...], headline: str, reason: str | None
-) -> None:
+def test_no_capability(levels: tuple[tuple[str, Level], ...], headline: str, reason: str | None) -> None:
     came = plan.past_limit(contender(WorkloadEntry(("x",))), RING, Point(levels), headline)
     if reason is None:
         assert came is None
     else:
-        assert came is not None
         assert came.startswith(f"not for this contender: {reason}")
     entry = WorkloadEntry(("x",), capabilities=tuple(each.name for each in RING.capabilities))
     assert plan.past_limit(contender(entry), RING, Point(levels), headline) is None
@@ -182,7 +178,6 @@ def test_a_machine_must_lend_the_descriptors_of_every_point() -> None:
 def test_engines_reach_servers_that_listen_where_they_are_told() -> None:
     near, far = (contender(WorkloadEntry(("x",), host=host)) for host in (False, True))
     reason = plan.past_limit(near, RING, Point(()), engines=1)
-    assert reason
     assert reason.endswith("its manifest does not declare `host = true`")
     assert plan.past_limit(near, RING, Point(())) is plan.past_limit(far, RING, Point(()), engines=1) is None
 
@@ -191,7 +186,7 @@ def test_engines_reach_servers_that_listen_where_they_are_told() -> None:
 
 
 @pytest.fixture
-def catalogue(workplace: Path, add_fake: Add, add_experiment: Add, add_suite: Add) -> Catalogue:
+def catalogue(add_fake: Add, add_experiment: Add, add_suite: Add) -> Catalogue:
     """A suite of two experiments, with a contender in both, one in the second alone, and one in neither."""
     for name in ("one", "two", "three"):
         add_fake(name)
@@ -307,9 +302,8 @@ def test_the_full_form(catalogue: Catalogue, add_suite: Add) -> None:
     assert names == ["second", "first"]
     assert [each.name for each in experiments(catalogue, Selection("large"))] == ["first"]
     for name in ("both", "first"):
-        with pytest.raises(UsageError) as refused:
-            experiments(catalogue, Selection(name, full=True))
-        assert str(refused.value) == f"`{name}` has no full form: leave out --full"
+        message = f"`{name}` has no full form: leave out --full"
+        assert error_of(UsageError, experiments, catalogue, Selection(name, full=True)) == message
 
 
 @pytest.fixture
@@ -339,16 +333,13 @@ def test_a_contender_from_outside_needs_a_part(outside: Callable[..., Catalogue]
     add_suite("mixed", "first", "feed-quick", "second")
     catalogue = outside(yours="ring", mine="jobs")
     for name, workloads in (("first", "ring"), ("both", "ring"), ("mixed", "ring, feed")):
-        with pytest.raises(UsageError) as refused:
-            experiments(catalogue, Selection(name))
-        assert str(refused.value) == f"--with: contender `mine` takes no part in {workloads}"
+        message = f"--with: contender `mine` takes no part in {workloads}"
+        assert error_of(UsageError, experiments, catalogue, Selection(name)) == message
 
 
-def test_a_workload_needs_contenders(outside: Callable[..., Catalogue], catalogue: Catalogue) -> None:
+def test_a_workload_needs_contenders(outside: Callable[..., Catalogue]) -> None:
     known = Catalogue()
-    with pytest.raises(UsageError) as refused:
-        experiments(known, Selection("ring"))
-    assert str(refused.value) == (
+    assert error_of(UsageError, experiments, known, Selection("ring")) == (
         "`ring` is a workload: name its contenders with --only or --with, or an experiment (`ringside list "
         "experiments`)"
     )
@@ -358,6 +349,5 @@ def test_a_workload_needs_contenders(outside: Callable[..., Catalogue], catalogu
 
 def test_a_contender_that_fits_no_part_is_named(catalogue: Catalogue, workplace: Path) -> None:
     change_workload(manifest_of(workplace, "three"), "jobs")
-    with pytest.raises(UsageError) as refused:
-        experiments(Catalogue(), Selection("both", ("one", "three")))
-    assert str(refused.value) == "contender `three` takes no part in `both`"
+    message = "contender `three` takes no part in `both`"
+    assert error_of(UsageError, experiments, Catalogue(), Selection("both", ("one", "three"))) == message

@@ -27,6 +27,7 @@ from ringside.probe.protocol import TrialMessage, TrialRequest
 from ringside.store import Store
 from ringside.store.plans import PlannedContender, Selection, read_plan
 from tests.support.cases import cases
+from tests.support.errors import error_of
 from tests.support.fake_contenders import PYTHON, Add, add_build, append, change_workload, edit, manifest_of
 from tests.support.fake_runs import (
     FakeExecutor,
@@ -134,9 +135,7 @@ def test_inputs_precede_trials(add_experiment: Add, prepare: Prepare, workplace:
 
 
 @pytest.mark.parametrize(("changes", "reason"), cases(__file__, "what_an_experiment_names_is_checked"))
-def test_what_an_experiment_names_is_checked(
-    prepare: Prepare, workplace: Path, changes: dict[str, Any], reason: str
-) -> None:
+def test_names_are_checked(prepare: Prepare, workplace: Path, changes: dict[str, Any], reason: str) -> None:
     with pytest.raises(UsageError, match=reason):
         prepare("pair", **changes)
     assert not (workplace / "b").exists()
@@ -260,7 +259,6 @@ def test_a_failed_build_keeps_its_receipt_and_the_end_of_its_log(prepare: Prepar
     prepared = prepare("pair")
     two = prepared.contenders["two"]
     assert isinstance(two, Unavailable)
-    assert two.receipt
     run = begin(workplace, prepared)
     kept = read_plan(run).contenders["two"]
     assert (kept.version, kept.receipt) == (two.receipt.version, two.receipt.text)
@@ -282,9 +280,7 @@ def interrupted(started: Started) -> tuple[Store, Run]:
 
 
 def refusal(run: Run, workplace: Path, executor: FakeExecutor | None = None) -> str:
-    with pytest.raises(UsageError) as refused:
-        resume(run, workplace, executor)
-    return str(refused.value)
+    return error_of(UsageError, resume, run, workplace, executor)
 
 
 def test_runs_that_cannot_be_resumed_here(started: Started, workplace: Path) -> None:
@@ -377,9 +373,7 @@ def test_every_cell_of_every_block_is_stored_after_a_rehearsal(started: Started)
     assert len({len(request.env["RINGSIDE_PADDING"]) for request in requests}) > 3
 
 
-def test_a_run_keeps_the_cpus_of_trials_and_what_contenders_run_on(
-    started: Started, add_fake: Add, workplace: Path
-) -> None:
+def test_a_run_keeps_cpus_and_their_runtimes(started: Started, add_fake: Add, workplace: Path) -> None:
     add_fake("one", "one")
     manifest = manifest_of(workplace, "one")
     text = manifest.read_text(encoding="utf-8")
@@ -510,10 +504,8 @@ def test_a_server_that_is_never_ready_costs_less_in_its_rehearsal(workplace: Pat
     tools = (Toolchain(workplace / "b"), Inputs(workplace / "i"), Quiet())
     prepared = build(experiment, points, contenders_of(experiment, catalogue), *tools)
     maker = ContenderTrials(1, prepared, executor)
-    services = [
-        maker.request(block, 0, Cell("mine", prepared.points[0]), first=False).service for block in (0, 1)
-    ]
-    assert [service and service.ready_s for service in services] == [15.0, 60.0]
+    made = [maker.request(n, 0, Cell("mine", prepared.points[0]), first=False).service for n in (0, 1)]
+    assert [service and service.ready_s for service in made] == [15.0, 60.0]
 
 
 def test_a_probe_that_fails_in_a_rehearsal_does_not_end_the_run(started: Started) -> None:

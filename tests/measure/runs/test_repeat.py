@@ -18,6 +18,7 @@ from ringside.model.catalogue import Unavailable
 from ringside.model.design import Cell
 from ringside.model.results import Outcome, Run, Trial
 from ringside.probe.protocol import Limits, TrialRequest
+from tests.support.errors import error_of
 from tests.support.fake_runs import FakeExecutor, Quiet, Started, argument, conduct
 
 
@@ -90,9 +91,7 @@ def test_what_a_run_does_not_have(started: Started) -> None:
     _, _, run = started(FakeExecutor(), nodes=[str(number) for number in range(2, 13)])
 
     def refusal(contender: str, **settings: Sequence[str]) -> str:
-        with pytest.raises(UsageError) as refused:
-            again(run, [], contender, None, **settings)
-        return str(refused.value)
+        return error_of(UsageError, again, run, [], contender, None, **settings)
 
     assert refusal("best") == f"run {run.id} has no contender `best`; it has: one, two"
     assert "has no factor `colour`" in refusal("one", colour=["red"])

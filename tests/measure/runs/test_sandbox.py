@@ -17,6 +17,7 @@ from ringside.measure.host import Executor
 from ringside.measure.runs import sandbox
 from ringside.probe.protocol import Limits, Service, TrialOutcome, TrialRequest
 from tests.support import ROOT
+from tests.support.attacks import last
 from tests.support.cases import cases
 
 LIMITS = Limits(wall_s=30, memory_bytes=1 << 30, output_bytes=1 << 20, processes=100)
@@ -32,9 +33,7 @@ def inside(tmp_path: Path, script: str, service: Service | None = None) -> Trial
         limits=LIMITS,
         service=service,
     )
-    last = Executor().trial(sandbox.sandboxed(request, [tmp_path]))[-1]
-    assert isinstance(last, TrialOutcome)
-    return last
+    return last(Executor().trial(sandbox.sandboxed(request, [tmp_path])))
 
 
 def says(tmp_path: Path, script: str) -> str:
@@ -53,9 +52,7 @@ def test_no_other_process_is_visible(tmp_path: Path) -> None:
 
 @needs_bubblewrap
 @pytest.mark.parametrize("folder", ["own", "/", "/etc", "/usr", "/sys/fs/cgroup"])
-def test_the_system_and_its_own_folder_are_read_only(
-    tmp_path: Path, folder: str, request: pytest.FixtureRequest
-) -> None:
+def test_what_is_read_only(tmp_path: Path, folder: str, request: pytest.FixtureRequest) -> None:
     # A name that nothing has, also after a sandbox that let it be written.
     target = (tmp_path if folder == "own" else Path(folder)) / f"ringside-was-here-{uuid.uuid4().hex}"
     request.addfinalizer(lambda: target.unlink(missing_ok=True))
@@ -129,9 +126,7 @@ def service_socket() -> Iterator[Path]:
 
 @needs_bubblewrap
 @pytest.mark.parametrize("service", [None, Service(ready_s=10, idle_s=0.1)], ids=["program", "server"])
-def test_sockets_of_the_systems_services_are_out_of_reach(
-    tmp_path: Path, service_socket: Path, service: Service | None
-) -> None:
+def test_sockets_of_services(tmp_path: Path, service_socket: Path, service: Service | None) -> None:
     with socket.socket(socket.AF_UNIX) as client:
         client.connect(str(service_socket))
     names = [str(service_socket), str(service_socket).replace("/run", "/var/run", 1), "/run", "/var/run"]
@@ -154,9 +149,7 @@ time.sleep(60)
 @needs_bubblewrap
 def test_of_homes_it_sees_only_what_it_runs_on(tmp_path: Path) -> None:
     """The Python of the tests may itself lie in one."""
-    homes = sorted(
-        {each.pw_dir for each in pwd.getpwall() if each.pw_uid >= 1000} | {"/root", str(Path.home())}
-    )
+    homes = sorted({one.pw_dir for one in pwd.getpwall() if one.pw_uid >= 1000} | {"/root", str(Path.home())})
     private = [
         str(path)
         for home in homes

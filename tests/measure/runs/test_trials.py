@@ -42,9 +42,7 @@ CONTENDER = Contender(
 READY = Ready(CONTENDER, Receipt("/bin/r", "1", "r 1"), Path("/build"), "c")
 
 
-def request_for(
-    workload: Workload = RING, levels: dict[str, Level] | None = None, **changes: Any
-) -> TrialRequest:
+def request_for(of: Workload = RING, levels: dict[str, Level] | None = None, **changes: Any) -> TrialRequest:
     settings: dict[str, Any] = {
         "ready": READY,
         "limits": ExperimentLimits(wall_s=5),
@@ -53,9 +51,9 @@ def request_for(
         "seed": 9,
         "memory_available_bytes": 1000,
     }
-    at = point(workload, **(RING_LEVELS if levels is None else levels))
+    at = point(of, **(RING_LEVELS if levels is None else levels))
     settings |= changes
-    return trials.request(settings.pop("ready"), Cell("a", at), workload, **settings)
+    return trials.request(settings.pop("ready"), Cell("a", at), of, **settings)
 
 
 def test_the_request_holds_the_command_the_point_and_the_evidence() -> None:

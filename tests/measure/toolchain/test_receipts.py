@@ -65,9 +65,7 @@ def test_candidates_in_their_order(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert list(receipts.candidates([f"{b}/o*", f"{b}/other"])) == [f"{b}/other"]
 
 
-def test_a_path_may_begin_with_a_variable_of_the_environment(
-    tmp_path: Path, thing: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_path_with_a_variable(tmp_path: Path, thing: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Without the variable, nothing is looked for in `/bin`.
     monkeypatch.delenv("THING_HOME", raising=False)
     assert list(receipts.candidates(["$THING_HOME/bin/sh"])) == []
@@ -132,9 +130,7 @@ def test_names_of_systems(
     assert receipts.has_apt() is has_apt
 
 
-@pytest.mark.parametrize(
-    ("release", "user", "remedy"), cases(__file__, "a_missing_runtime_comes_with_the_way_out")
-)
+@pytest.mark.parametrize(("release", "user", "remedy"), cases(__file__, "a_missing_runtime"))
 def test_a_missing_runtime_comes_with_the_way_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, release: dict[str, str], user: int, remedy: str
 ) -> None:

@@ -35,14 +35,13 @@ def built_by(tmp_path: Path, thing: Path) -> Callable[..., Contender]:
 BuiltBy = Callable[..., Contender]
 
 
-def test_a_build_is_made_once_and_again_when_the_sources_change(
+def test_a_build_is_made_again_when_sources_change(
     tmp_path: Path, built_by: BuiltBy, tools: Toolchain
 ) -> None:
     count, announced = tmp_path / "count", list[Contender]()
     made = built_by(f"echo x >> {count}; cp main.txt $0/thing")
     tools = Toolchain(tools.builds, announced.append)
-    first = tools.prepare(made)
-    assert isinstance(first, Ready)
+    first = ready_of(tools, made)
     assert (first.build / "thing").read_text() == "source"
     assert tools.prepare(made) == first
     assert count.read_text() == "x\n"
@@ -59,9 +58,7 @@ def test_a_build_is_made_once_and_again_when_the_sources_change(
     assert tools.prepare(made) == second
 
 
-def test_a_variant_without_steps_of_its_own_uses_the_build_of_the_plain_name(
-    built_by: BuiltBy, tools: Toolchain
-) -> None:
+def test_a_variant_without_steps_uses_the_plain_build(built_by: BuiltBy, tools: Toolchain) -> None:
     plain = built_by("touch $0/made")
     variant = replace(plain, name="thing@tuned", built_as="thing")
     assert ready_of(tools, plain).build == ready_of(tools, variant).build
@@ -108,23 +105,19 @@ def test_the_folder_of_a_build(tmp_path: Path, thing: Path, monkeypatch: pytest.
     )
 
 
-def test_a_failed_build_is_a_reason_with_its_log_and_is_tried_again(
-    tmp_path: Path, built_by: BuiltBy, tools: Toolchain
-) -> None:
-    broken = built_by(
-        "echo the first went well", f"echo broken here >&2; test -e {tmp_path}/repaired || exit 3"
-    )
+def test_a_failed_build_is_tried_again(tmp_path: Path, built_by: BuiltBy, tools: Toolchain) -> None:
+    bad = built_by("echo the first went well", f"echo broken here >&2; test -e {tmp_path}/repaired || exit 3")
     for _ in range(2):
-        unavailable = unavailable_of(tools, broken)
+        unavailable = unavailable_of(tools, bad)
         assert unavailable.reason == "cannot be built: `sh` ended with 3"
-        assert unavailable.receipt == tools.receipt(broken.runtime)
+        assert unavailable.receipt == tools.receipt(bad.runtime)
         assert "the first went well\n$ sh -c echo broken here" in unavailable.log
         assert "\nbroken here\n" in unavailable.log
         (log,) = tools.builds.glob("*.log")
         assert unavailable.remedy == f"fix the error in {log} and run again"
         assert log.read_text() == unavailable.log
     (tmp_path / "repaired").touch()
-    ready = ready_of(tools, broken)
+    ready = ready_of(tools, bad)
     assert not log.exists()
     assert "the first went well" in (ready.build / ".built").read_text()
 
@@ -162,9 +155,7 @@ def test_a_build_whose_program_or_whose_folder_cannot_be_there(
     assert "failed: Not a directory" in unavailable.reason
 
 
-def test_a_build_that_hangs_is_given_up_and_leaves_what_it_printed(
-    built_by: BuiltBy, tools: Toolchain, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_build_that_hangs(built_by: BuiltBy, tools: Toolchain, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(toolchain, "BUILD_TIMEOUT_S", 0.5)
     unavailable = unavailable_of(tools, built_by("echo the first", "echo fetching; sleep 1000"))
     assert unavailable.reason == "cannot be built: `sh` took over 0 s"
@@ -299,8 +290,7 @@ def test_a_build_can_bring_the_runtime_whose_version_counts(tmp_path: Path, thin
     bring = ("sh", "-c", 'printf "#!/bin/sh\\necho 7.2\\n" >"$0/own-a"; chmod +x "$0/own-a"', "{build}")
     brings = replace(runtime(thing), brings=("{build}/own-*", "-v"))
     one = contender(tmp_path / "c", brings, bring)
-    first = Toolchain(tmp_path / "builds").prepare(one)
-    assert isinstance(first, Ready), first
+    first = ready_of(Toolchain(tmp_path / "builds"), one)
     assert first.receipt == Receipt(f"{first.build}/own-a", "7.2", "7.2")
     script(thing, "echo 2.0")
     again = Toolchain(tmp_path / "builds").prepare(one)
@@ -311,8 +301,7 @@ def test_a_build_can_bring_the_runtime_whose_version_counts(tmp_path: Path, thin
     plain = replace(one, runtime=runtime(thing))
     assert Toolchain(tmp_path / "others").installed(plain, manager) == manager
     assert toolchain.is_unchanged(first)
-    nothing = Toolchain(tmp_path / "builds").prepare(replace(one, builds=(("true",),)))
-    assert isinstance(nothing, Unavailable)
+    nothing = unavailable_of(Toolchain(tmp_path / "builds"), replace(one, builds=(("true",),)))
     assert nothing.reason.startswith(f"its build brings no runtime for this machine ({os.uname().machine}): ")
     assert nothing.remedy == "connect it to a network and run again"
     # npm calls it no failure that it could get nothing, but there is a build to make then.

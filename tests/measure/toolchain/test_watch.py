@@ -13,6 +13,7 @@ from ringside.measure.toolchain.builds import FileWatch, Toolchain, has_build
 from ringside.model.catalogue import Ready
 from ringside.text import one_line
 from tests.support.fake_contenders import append, manifest_of
+from tests.support.toolchains import ready_of, script
 
 BUILD = """
 [[build]]
@@ -27,9 +28,7 @@ def make(workplace: Path, add_fake: Callable[..., None]) -> Callable[..., Ready]
     def add(name: str, build: str = BUILD) -> Ready:
         add_fake(name)
         append(manifest_of(workplace, name), build)
-        ready = Toolchain(workplace / "builds").prepare(Catalogue([workplace]).contender(name))
-        assert isinstance(ready, Ready)
-        return ready
+        return ready_of(Toolchain(workplace / "builds"), Catalogue([workplace]).contender(name))
 
     return add
 
@@ -156,14 +155,11 @@ def test_at_the_end_builds_that_others_changed_are_discarded(make: Make) -> None
 
 
 def test_a_program_of_a_command_that_is_built_anew_during_a_run_is_noticed(workplace: Path) -> None:
-    program = workplace / "server"
-    program.write_text("#!/bin/sh\nexec sleep 100\n")
-    program.chmod(0o755)
+    program = script(workplace / "server", "exec sleep 100")
     argument = workplace / "setting.txt"
     argument.write_text("one")
     contender = context.catalogue([f"mine={program} setting.txt {{port}}"]).contender("mine")
-    ready = Toolchain(workplace / "builds").prepare(contender)
-    assert isinstance(ready, Ready)
+    ready = ready_of(Toolchain(workplace / "builds"), contender)
     watch = FileWatch([ready])
     # The same content written again is no change.
     program.write_bytes(program.read_bytes())

@@ -22,6 +22,7 @@ from ringside.store.plans import PlannedContender, read_plan
 from ringside.text import one_line
 from ringside.workloads.command import COMMAND
 from tests.support import fake_runs
+from tests.support.errors import error_of
 
 OK = TrialOutcome("ok", exit_status=0, wall_ns=5_000_000)
 RULE = StoppingRule(4)
@@ -110,9 +111,7 @@ FAILED = TrialOutcome(
 
 
 def test_a_command_that_fails_ends_a_comparison_of_two_in_one_line(tmp_path: Path) -> None:
-    with pytest.raises(CommandFailedError) as caught:
-        execute(trials_of(FakeExecutor(cat=FAILED), tmp_path))
-    assert str(caught.value) == (
+    assert error_of(CommandFailedError, execute, trials_of(FakeExecutor(cat=FAILED), tmp_path)) == (
         "B (cat -) crashed: exit status 3: broken ·[31m (--ignore-failure includes what failed, "
         "--ignore-failure=exclude leaves it out)"
     )
@@ -220,9 +219,7 @@ def test_all_are_cleaned_up_and_the_first_failure_is_reported(tmp_path: Path) ->
 def test_a_failure_is_concluded_too_and_more_important(tmp_path: Path, failure: TrialOutcome) -> None:
     line = "sh -c 'echo conclude >> notes; exit 5'"
     of = trials_of(FakeExecutor(cat=failure), tmp_path, {"conclude": (line,)})
-    with pytest.raises(RingsideError) as caught:
-        execute(of)
-    assert "conclude" not in str(caught.value)
+    assert "conclude" not in error_of(RingsideError, execute, of)
     assert notes(tmp_path) == ["conclude"]
     # If nothing else failed, it is a failure.
     fine = trials_of(FakeExecutor(), tmp_path, {"conclude": (line,)}, ignored="all")
@@ -258,15 +255,11 @@ def test_hooks_go_through_the_shell_of_the_commands(tmp_path: Path) -> None:
 
 def test_long_lines_of_hooks_are_cut(tmp_path: Path) -> None:
     line = f"sh -c 'echo {'y' * 300} >&2; exit 1' {'x' * 100}"
-    with pytest.raises(CommandFailedError) as caught:
-        execute(trials_of(FakeExecutor(), tmp_path, {"prepare": (line,)}))
-    assert str(caught.value) == (
-        f"--prepare {one_line(line, 80)} failed with exit status 1: {one_line('y' * 300, 200)}"
-    )
+    of = trials_of(FakeExecutor(), tmp_path, {"prepare": (line,)})
+    message = f"--prepare {one_line(line, 80)} failed with exit status 1: {one_line('y' * 300, 200)}"
+    assert error_of(CommandFailedError, execute, of) == message
     gone = trials_of(FakeExecutor(), tmp_path / "gone", {"prepare": (line,)})
-    with pytest.raises(UsageError) as refused:
-        execute(gone)
-    assert str(refused.value) == f"--prepare {one_line(line, 80)}: No such file or directory"
+    assert error_of(UsageError, execute, gone) == f"--prepare {one_line(line, 80)}: No such file or directory"
 
 
 # --- executions ---

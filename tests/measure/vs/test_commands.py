@@ -22,13 +22,12 @@ from ringside.model.design import Level, Point, is_number
 from ringside.text import one_line
 from tests.support.cases import cases
 from tests.support.command_line import in_process
+from tests.support.errors import error_of
 
 POINT = Point(())
 
 
-@pytest.mark.parametrize(
-    ("text", "syntax"), cases(__file__, "what_only_a_shell_understands_gets_one_unless_it_is_meant")
-)
+@pytest.mark.parametrize(("text", "syntax"), cases(__file__, "what_only_a_shell_understands"))
 def test_what_only_a_shell_understands_gets_one_unless_it_is_meant(text: str, syntax: str) -> None:
     commands = parse_commands([text])
     assert (commands[0].shell, commands[0].argv(POINT)) == (None, ("sh", "-c", text))
@@ -101,9 +100,7 @@ def test_parameters_are_filled_in_at_each_point() -> None:
 def refusal(
     *texts: str, names: tuple[str, ...] = (), hooks: Mapping[str, Sequence[str]] = {}, **options: object
 ) -> str:
-    with pytest.raises(UsageError) as refused:
-        parse_commands(texts, names, hooks, **options)  # type: ignore[arg-type]
-    return str(refused.value)
+    return error_of(UsageError, parse_commands, texts, names, hooks, **options)
 
 
 LONG = "true " + "x" * 200
@@ -192,9 +189,7 @@ HINT = "write it as -P threads 1 8, or -P delay 0.1 0.5 -D 0.1"
 
 @pytest.mark.parametrize(("least", "most", "step", "message"), cases(__file__, "why_a_scan_is_not_possible"))
 def test_why_a_scan_is_not_possible(least: str, most: str, step: str, message: str) -> None:
-    with pytest.raises(UsageError) as refused:
-        scanned_levels(least, most, step or None)
-    assert str(refused.value) == message.format(HINT=HINT)
+    assert error_of(UsageError, scanned_levels, least, most, step or None) == message.format(HINT=HINT)
 
 
 @pytest.mark.parametrize(("text", "levels"), cases(__file__, "levels_of_a_list"))
@@ -204,9 +199,7 @@ def test_levels_of_a_list(text: str, levels: tuple[Level, ...]) -> None:
 
 @pytest.mark.parametrize(("text", "shown"), [("a,b,a", "a,b,a"), (f"a,a,{'b' * 100}", f"a,a,{'b' * 55}…")])
 def test_each_value_of_a_list_is_named_once(text: str, shown: str) -> None:
-    with pytest.raises(UsageError) as refused:
-        listed_levels(text)
-    assert str(refused.value) == f"-L {shown}: name each value once"
+    assert error_of(UsageError, listed_levels, text) == f"-L {shown}: name each value once"
 
 
 @pytest.mark.parametrize(
@@ -222,9 +215,8 @@ def test_every_combination_is_a_point() -> None:
     assert levels == [(("a", a), ("b", b)) for a in ("x", "y") for b in (1, 2)]
     assert scan_points({}) == (Point(()),)
     assert len(scan_points(dict.fromkeys("abc", tuple(range(10))))) == 1000
-    with pytest.raises(UsageError) as refused:
-        scan_points({"a": tuple(range(1001))})
-    assert str(refused.value) == "the parameters have 1,001 combinations: up to 1,000 are possible"
+    message = "the parameters have 1,001 combinations: up to 1,000 are possible"
+    assert error_of(UsageError, scan_points, {"a": tuple(range(1001))}) == message
 
 
 def test_placeholders_are_filled_in_once() -> None:
@@ -238,20 +230,14 @@ def test_why_a_name_is_no_parameter() -> None:
         check_parameter(name, {"y": (1,)})
     names = {"": "", "a{b": "a{b", "a\nb": "a b", "a}b": "a}b", "x" * 41: "x" * 39 + "…", "a\x1b": "a·"}
     for name, shown in names.items():
-        with pytest.raises(UsageError) as refused:
-            check_parameter(name, {})
-        assert str(refused.value) == f"{shown!r} is no name of a parameter: {HINT}"
-    with pytest.raises(UsageError) as refused:
-        check_parameter("y" * 50, {"y" * 50: (1,)})
-    assert str(refused.value) == f"the parameter {'y' * 39}… is given twice"
+        message = f"{shown!r} is no name of a parameter: {HINT}"
+        assert error_of(UsageError, check_parameter, name, {}) == message
+    message = f"the parameter {'y' * 39}… is given twice"
+    assert error_of(UsageError, check_parameter, "y" * 50, {"y" * 50: (1,)}) == message
 
 
-@pytest.mark.parametrize(
-    ("start", "cause"), cases(__file__, "the_cause_is_named_where_a_script_cannot_be_started")
-)
-def test_the_cause_is_named_where_a_script_cannot_be_started(
-    start: str, cause: str, workplace: Path, complaint: Callable[..., str]
-) -> None:
+@pytest.mark.parametrize(("start", "cause"), cases(__file__, "why_a_script_cannot_be_started"))
+def test_why_a_script_cannot_be_started(start: str, cause: str, complaint: Callable[..., str]) -> None:
     script = Path("script")
     script.write_text(start, encoding="utf-8", newline="")
     assert "no permission to be executed: chmod +x" in complaint("vs", "./script")
@@ -264,7 +250,7 @@ def test_the_cause_is_named_where_a_script_cannot_be_started(
         assert in_process("vs", "-r1", "-S", "./script").status == 0
 
 
-def test_a_program_whose_loader_is_missing_says_so(workplace: Path, complaint: Callable[..., str]) -> None:
+def test_a_program_whose_loader_is_missing_says_so(complaint: Callable[..., str]) -> None:
     program = Path("program")
     program.write_bytes(Path("/bin/true").read_bytes().replace(b"/ld-", b"/no-"))
     program.chmod(0o755)

@@ -111,9 +111,7 @@ def test_output_is_shown_as_it_comes(tmp_path: Path, monkeypatch: pytest.MonkeyP
             assert (tmp_path / "shown").read_text() == "at once"
 
 
-@pytest.mark.parametrize(
-    ("text", "name", "unit", "smaller", "factor"), cases(__file__, "a_metric_as_it_is_written")
-)
+@pytest.mark.parametrize(("text", "name", "unit", "smaller", "factor"), cases(__file__, "metrics"))
 def test_a_metric_as_it_is_written(text: str, name: str, unit: str, smaller: bool, factor: float) -> None:
     read = pattern(text)
     metric = read.metric

@@ -331,9 +331,7 @@ def test_a_suite_has_its_own_title_and_question(without_vega: None) -> None:
 
 
 def test_a_warning_stands_beside_its_chart(without_vega: None) -> None:
-    noise = [
-        Diagnostic("noisy-neighbour", values={"io_pressure": share}, subjects=()) for share in (0.3, 0.5)
-    ]
+    noise = [Diagnostic("noisy-neighbour", values={"io_pressure": io}, subjects=()) for io in (0.3, 0.5)]
     runs = [
         with_figures(example(name=name), diagnostics=(each,))
         for name, each in zip(("one", "two"), noise, strict=True)

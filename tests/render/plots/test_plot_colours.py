@@ -49,9 +49,7 @@ def lab(rgb: Numbers) -> Numbers:
 
 
 def colours(theme: str) -> list[str]:
-    return [
-        re.findall(rf"--c{number}: (#[0-9a-f]{{6}})", CSS)[THEMES[theme]] for number in range(len(BUNDLED))
-    ]
+    return [re.findall(rf"--c{n}: (#[0-9a-f]{{6}})", CSS)[THEMES[theme]] for n in range(len(BUNDLED))]
 
 
 @pytest.mark.parametrize("sight", SIGHTS)

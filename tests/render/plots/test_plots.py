@@ -57,9 +57,7 @@ class Everything(Exact):
     scaling_laws = (ScalingLaw("cores", CPU.name, "cores"),)
     scatters = ((MEMORY.name, CPU.name),)
     repeated_metric = HOP.name
-    timeline_view = TimelineView(
-        "CPU and memory.", "seconds since the start", "Lateness", "Latest", "Late ones."
-    )
+    view = TimelineView("CPU and memory.", "seconds since the start", "Lateness", "Latest", "Late ones.")
     spans_view = SpansView("Who did what when", "A bar for each job.", "the first job was handed over")
 
 
@@ -306,16 +304,14 @@ def test_latency_against_rate(tmp_path: Path) -> None:
     """If the rate is a factor, and if trials go through rates."""
     points = tuple({"rate": rate} for rate in (0, 50, 100, 200))
     factors = {"kind": "io", "requests": 100, "concurrency": 20}
-    fanout = run_of(
-        tmp_path, "fanout-io", contenders=("go", "limit"), factors=factors, at=points, published=None
-    )
-    chart = named(fanout, "Latency against rate")
+    run = run_of(tmp_path, "run-io", contenders=("go", "limit"), factors=factors, at=points, published=None)
+    chart = named(run, "Latency against rate")
     assert [panel.title for panel in chart.panels] == ["Latency p50", "Latency p99"]
     # A closed loop has no rate.
     median = [row for row in data(chart.panels[0]) if row["contender"] == "go"]
     assert [row["x"] for row in median] == [50, 100, 200]
     # It takes the place of the sweeps of the same metrics.
-    titles = [chart.title for chart in charts(fanout)]
+    titles = [chart.title for chart in charts(run)]
     assert "Latency p99 over rate" not in titles
     assert "Overhead p50 over rate" in titles
     stairs = named(run_of(tmp_path, "fib-rate", contenders=("go", "limit")), "Latency against rate")
@@ -358,9 +354,7 @@ def test_each_plot_as_svg_png_and_csv() -> None:
 def test_a_table_has_all_series_and_not_what_only_draws() -> None:
     panels = list(everything())
     for panel in panels:
-        series = {
-            name: rows for name, rows in panel.spec["datasets"].items() if name not in charts_module.MARKS
-        }
+        series = {key: rows for key, rows in panel.spec["datasets"].items() if key not in charts_module.MARKS}
         rows = read(charts_module.figures_as_csv(panel.spec))
         assert len(rows) == sum(map(len, series.values()))
         assert ("series" in rows[0]) == (len([name for name, each in series.items() if each]) > 1)

@@ -89,9 +89,7 @@ def test_a_site_grows_and_all_links_lead_somewhere(store: Store, runs: list[Run]
 
 
 @pytest.mark.parametrize("together", [True, False])
-def test_the_history_is_that_of_the_newest_run_whatever_is_named_last(
-    store: Store, runs: list[Run], tmp_path: Path, together: bool
-) -> None:
+def test_the_history_of_the_newest_run(store: Store, runs: list[Run], tmp_path: Path, together: bool) -> None:
     """An older run, of another headline than the experiment has now, is written after a newer one."""
     old = dataclasses.replace(runs[0], started_at="2020-01-01T00:00:00+00:00")
     analysis = analysis_of(store, old)
@@ -112,7 +110,7 @@ def test_the_history_is_that_of_the_newest_run_whatever_is_named_last(
 def test_the_feeds_have_the_latest_run_first(store: Store, runs: list[Run], tmp_path: Path) -> None:
     write_site(tmp_path / "site", [analysis_of(store, run) for run in runs[:2]], "https://example.org/bench")
     feed = ElementTree.parse(tmp_path / "site" / "feed.atom").getroot()
-    links = [entry.find(f"{ATOM}link").get("href") for entry in feed.iter(f"{ATOM}entry")]  # type: ignore[union-attr]
+    links = [entry.find(f"{ATOM}link").get("href") for entry in feed.iter(f"{ATOM}entry")]
     assert links == [f"https://example.org/bench/runs/{run.id}.html" for run in (runs[1], runs[0])]
     ids = [entry.findtext(f"{ATOM}id") or "" for entry in feed.iter(f"{ATOM}entry")]
     assert len({*ids}) == 2
