@@ -227,7 +227,8 @@ def _compare(
                 text = formats.VS_FORMATS[option.removeprefix("--export-")](analysis, settings.sort)
                 streams.write_output(option, path, text, "; what was measured is in the store")
     elif is_whole and not status and is_one:
-        raise ProbeError(storage.trials(run)[-1].detail)
+        failed = {each.cell.contender: f"{each.outcome}: {each.detail}" for each in analysis.trials}
+        raise ProbeError("no execution counts: " + "; ".join(f"{name} {how}" for name, how in failed.items()))
     if status == EXIT_INTERRUPTED:
         own = command_line_options(set(VsSettings.__dataclass_fields__) - _SHOWN | {"store"})
         streams.say(f"interrupted; `{with_store('vs', '--resume', run.id, *option_words(own))}` continues it")

@@ -170,7 +170,9 @@ def _failures(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
             text = f"{outcome}: {one_line(failed[-1].detail, 200)}"
             fate = "; the others are compared without it", WAYS_OUT.get(outcome, "mend it")
         else:
-            fate = ", which are left out", "find out why: what is left may be its fast executions"
+            some = len(failed) < len(made)
+            left = "what is left may be its fast executions" if some else "nothing is left to compare"
+            fate = ", which are left out", f"find out why: {left}"
         at = f" at {cell.point}" if cell.point.levels else ""
         text = f"{_named([cell.contender])}{at} {text}"
         fates.setdefault(fate, []).append((cell.contender, len(failed), text))
