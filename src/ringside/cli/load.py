@@ -64,10 +64,8 @@ def load(**options: Any) -> int:
     wait_s = None if settings.unix else settings.wait_ready_s
     for each in filter(None, (parsed[0], other)):
         if wait_s is not None and not targets.wait(_dialed(settings, each), wait_s):
-            streams.say(
-                f"{one_line(each.text)} accepted no connection within {wait_s:g} s "
-                "(--wait-ready): start the server, or wait longer"
-            )
+            name = f"the proxy {settings.proxy[0]}" if settings.proxy else one_line(each.text)
+            streams.say(f"{name} accepted no connection within {wait_s:g} s (--wait-ready): start it first")
             return EXIT_FAILED
     try:
         if other:
@@ -117,9 +115,9 @@ def _load(settings: LoadSettings, parsed: Sequence[Target], plan: LoadPlan, warm
     target = dataclasses.replace(parsed[0], text=" + ".join(each.text for each in parsed))
     plan, result, is_interrupted = _measure(settings, target, plan, warm_up)
     if result.is_refused:
-        is_there = "connect-refused" not in result.figures.errors
-        remedy = "" if is_there else "; start the server, name its port, or wait for it with --wait-ready 10s"
-        streams.say(f"{one_line(result.figures.detail)}{remedy}")
+        what = "proxy" if settings.proxy else "server"
+        remedy = f"; start the {what}, name its port, or wait for it with --wait-ready 10s"
+        streams.say(one_line(result.figures.detail) + remedy * ("connect-refused" in result.figures.errors))
     is_aborted = result.figures.outcome == "aborted"
     checks = [thresholds.check(each, result) for each in settings.thresholds if not isinstance(each, tuple)]
     if not is_aborted:  # A load may end before its first second, or become so in its last.

@@ -126,6 +126,7 @@ class LiveProgress(Listener):
     def on_begin(self, run: Run, rule: StoppingRule, cells: Sequence[Cell], measurement: Measurement) -> None:
         self._block = 0
         self._failed.clear()
+        self._walls_ns = {cell: [] for cell in cells if not cell.point.levels}
         self._repeated = ()
         varying = varying_factors([cell.point for cell in cells])
         self._label = lambda point: measurement.label(point, varying)
@@ -157,7 +158,7 @@ class LiveProgress(Listener):
             ends = now + a_block_s * (self._least - block + 1)
             self._ends = ends if self._most else max(self._ends, ends) if self._time_s else 0.0
         if is_new and block > self._first_block and self._paces:
-            self._pace((now - self._blocks_began) / (block - self._first_block), block - self._first_block)
+            self._pace((now - self._blocks_began) / (block - self._first_block), block - 1)
         self._block = max(self._block, block)
         doing = f"{cell.contender}  {self._label(cell.point)}".rstrip()
         self._now(doing, self._where() * is_new, draws=now - self._drawn >= _REDRAW_S)
@@ -172,9 +173,9 @@ class LiveProgress(Listener):
             due = f", and {count(self._due, 'block')} are too few for a verdict, which needs {FIRST_LOOK}"
         elif due and 0 < self._ends < time.monotonic() + (left - 1) * block_s:
             due = f", the time is over before the first verdict: --min-runs {self._due} waits for it"
-        walls = [(cell.contender, median(ns)) for cell, ns in self._walls_ns.items() if not cell.point.levels]
+        walls = [(cell.contender, median(ns)) for cell, ns in self._walls_ns.items() if ns]
         ratios = [f"{name} / {walls[0][0]} {ns / walls[0][1]:.2f}" for name, ns in walls[1:]]
-        so_far = f"; so far {', '.join(ratios)}" if ratios else ""
+        so_far = f"; so far {', '.join(ratios)} in wall time" if ratios else ""
         self.on_say(f"a block takes {quantity(block_s, 's')}{due}{so_far}")
 
     def on_tick(self) -> None:
@@ -183,7 +184,7 @@ class LiveProgress(Listener):
     def on_trial_end(self, trial: Trial, seconds: float) -> None:
         if trial.outcome is Outcome.OK:
             if trial.report and trial.report.wall_ns:
-                self._walls_ns.setdefault(trial.cell, []).append(trial.report.wall_ns)
+                self._walls_ns.get(trial.cell, []).append(trial.report.wall_ns)
             return
         cell = trial.cell
         where = f" ({label})" if (label := self._label(cell.point)) else ""

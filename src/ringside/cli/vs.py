@@ -382,7 +382,7 @@ def _rule(settings: VsSettings, *, is_alone: bool, points: int) -> StoppingRule:
     """Until decided, or the end of blocks or time [30 s]. A command alone has no goal and its own time."""
     until, blocks, min_runs, time_s = settings.until, settings.blocks, settings.min_runs, settings.time_s
     if settings.runs is not None:
-        return StoppingRule(max_blocks=settings.runs)
+        return StoppingRule(max_blocks=settings.runs, time_s=time_s, min_timed_blocks=_TIMED_BLOCKS)
     if min_runs and blocks and min_runs > blocks:
         raise UsageError(f"--min-runs {min_runs} is more than --max-runs {blocks}")
     if until == "end" and not (blocks or time_s):

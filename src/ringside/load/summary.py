@@ -1,6 +1,7 @@
 """A load's result for a person: figures, a table of times, a plot, errors and warnings in words."""
 
 import itertools
+import re
 from collections.abc import Mapping, Sequence
 
 from msgspec import structs
@@ -18,7 +19,6 @@ from ringside.render.text.cells import TableCell, TableData, plain_table
 from ringside.stats.samples import MIN_BEYOND, PERCENTILES
 from ringside.text import one_line, sentences
 from ringside.units import MILLISECONDS, TimeUnit, count, quantity, significant
-from ringside.workloads.target import errors_text
 
 CLOSED_LOOP = (
     "Closed loop: latency counts from the sending, so a server that stalls holds back the requests that "
@@ -32,6 +32,7 @@ SEQUENCE: Mapping[str, str] = _WORDS["sequence"]
 NO_TLS = "the server does not speak TLS there (name it without the s, as http://…), or breaks its rules"
 _ROWS = ("latency", "service", "queue", "connect", "handshake", "first_byte", "lateness", "schedule_error")
 _TIMES = ("mean", *PERCENTILES, "max")
+_LONG = re.compile(r"(?<![\d.])\d{4,}")
 _BARS = 16
 _BAR_WIDTH = 50
 _MAX_LISTED = 12
@@ -82,9 +83,11 @@ def show(
 
 
 def warnings_of(result: LoadResult) -> list[ipc.EngineWarning]:
-    """The engine's warnings, with the number of errors as the tables write it."""
-    warnings, text = result.figures.warnings, errors_text(sum(result.figures.errors.values()))
-    return [structs.replace(each, text=text) if each.code == "errors" else each for each in warnings]
+    """The engine's warnings, with numbers as the tables write them."""
+    return [
+        structs.replace(each, text=_LONG.sub(lambda digits: f"{int(digits[0]):,}", each.text))
+        for each in result.figures.warnings
+    ]
 
 
 def log_words(log: ipc.RequestLog | None) -> str:

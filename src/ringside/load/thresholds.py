@@ -27,6 +27,7 @@ _TIMES = ("p50", "p90", "p95", "p99", "p99.9", "p99.99", "max", "min", "mean")
 # Requests that failed, in one way or in any.
 _FAILURES = ("errors", "unfinished", "unsent")
 _KNOWN = (*_TIMES, *_FAILURES, "rate")
+_OF_K6 = {"med": "p50", "avg": "mean", "http_req_failed": "errors", "http_req_duration": "p95"}
 _AT_THE_END = ("min", "mean", "unfinished", "unsent")
 _OF_STEPS = ("p50", "p99", "max", "errors")
 # Percentiles that the engine itself computes; others come from the histogram's counts.
@@ -67,10 +68,12 @@ class Check:
         if self.is_lower_bound:
             verb += " at least"
         side = _WORDS[threshold.operator] if self.is_crossed else f"not {_WORDS[threshold.operator]}"
-        few = f"; {TOO_FEW}" if self.is_thin else ""
+        more = f"; {TOO_FEW}" if self.is_thin else ""
+        if self.is_crossed and (threshold.operator[0] == "<") is not (threshold.figure == "rate"):
+            more += f"; to demand that, turn the sign: {_OPPOSITES[threshold.operator]}"
         return (
             f"{threshold.figure} {verb} {_shown(self.value, threshold.unit)}, "
-            f"{side} {_shown(threshold.limit, threshold.unit)}{few} {source}"
+            f"{side} {_shown(threshold.limit, threshold.unit)}{more} {source}"
         )
 
     def document(self) -> dict[str, Any]:
@@ -92,7 +95,8 @@ def parse(text: str, option: str = "--fail-if") -> Threshold:
         raise ValueError(f"{quoted} is no condition: write it in quotes, like 'p99>200ms'")
     (figure, at, rate), sign = match["figure"].partition("@"), match["operator"]
     if figure not in _KNOWN and not _PERCENTILE.fullmatch(figure):
-        near = nearest(figure, _KNOWN)
+        plain = _OF_K6.get(figure, re.sub("[()]", "", figure))
+        near = plain if _PERCENTILE.fullmatch(plain) else nearest(plain, _KNOWN)
         hint = f"did you mean {near}?" if near else f"possible are {', '.join(_KNOWN)}"
         raise ValueError(f"{quoted}: there is no figure `{one_line(figure, 30)}`; {hint}")
     if at and figure not in _OF_STEPS:

@@ -89,15 +89,11 @@ def _bodies(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
         yield told("unequal-output", others, {"reference": reference}, difference=difference)
 
 
-def errors_text(count: int) -> str:
-    """The engine's warning about this many errors, in the digits of the tables beside it."""
-    return f"errors: {count:,}; latencies include those that timed out, and leave out the others"
-
-
 def _summed(warning: EngineWarning, loads: Sequence[LoadMessage]) -> str:
     """The warning's text; what it counts in one run is the sum over the runs."""
     if warning.code == "errors":
-        return errors_text(sum(sum(load.errors.values()) for load in loads))
+        errors = sum(sum(load.errors.values()) for load in loads)
+        return f"errors: {errors:,}; latencies include those that timed out, and leave out the others"
     if warning.code == "unfinished":
         unfinished = sum(load.unfinished for load in loads)
         return f"{unfinished:,} of the intended requests had no answer at the end"

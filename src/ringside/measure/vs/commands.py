@@ -205,10 +205,8 @@ def notes(commands: Sequence[Command], points: Sequence[Point]) -> list[str]:
         )
         texts.append(f"{', '.join(parts)}: what --prepare does differs, and its effects are in the ratio")
     for command in commands:
-        if command.is_literal and (signs := {"<", ">", "|", "&&", "||", ";"} & {*command.argv(points[0])}):
-            texts.append(
-                f"{command.name}: `{min(signs)}` is an argument of the program, since -N has no shell"
-            )
+        if command.is_literal and (sign := _shell_reason(command.line(points[0]))):
+            texts.append(f"{command.name}: {sign} is in the program's arguments, since -N has no shell")
     if reasons:
         start = functools.partial(subprocess.run, [*DEFAULT_SHELL, "-c", ":"], check=False, close_fds=False)
         start_ms = 1000 * statistics.median(timeit.repeat(start, number=1))

@@ -289,4 +289,4 @@ def mean(description: Description, unit: str) -> str:
     values = [units.significant(description.mean / factor)]
     if description.deviation is not None:
         values.append(units.at_place_of(description.deviation / factor, description.mean / factor))
-    return " ± ".join(f"{value} {name}" for value in values)
+    return " ± ".join(f"{value} {name}".rstrip() for value in values)
