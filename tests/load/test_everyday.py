@@ -79,7 +79,7 @@ def test_connections_go_elsewhere(tmp_path: Path) -> None:
         assert (unix["errors"], unix["requests"]) == ({}, 6)
     words = ("load", "http://h/", "--duration", "1s")
     missing = in_process(*words, "--unix", f"{tmp_path}/none", status=1)
-    assert f"no server listens at {tmp_path}/none" in missing.stderr
+    assert f"nothing listens at {tmp_path}/none" in missing.stderr
     assert "[::1]:1" in in_process(*words, "--connect-to", "[::1]:1", status=1).stderr
 
 
@@ -372,13 +372,13 @@ def test_a_load_through_a_proxy(certificates: Path) -> None:
         lines = {head.split(b"\r\n")[0] for head in asked}
         assert lines == {f"GET http://shop.invalid/a?b={n} HTTP/1.1".encode() for n in range(1, 7)}
         assert all(b"Host: shop.invalid\r\n" in head and credentials in head for head in asked)
-    asked.clear()
     with serving(proxying(asked)) as proxy, serving(echo) as port:
         document = load(f"tcp://127.0.0.1:{port}", *FEW, "--proxy", f"127.0.0.1:{proxy}")
         assert (document["requests"], document["errors"]) == (6, {})
-        assert asked[0].startswith(b"CONNECT ")
+        assert asked[-1].startswith(b"CONNECT ")
     with serving(answering(lambda *_: b"HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n")) as proxy:
-        (refused,) = in_process(
-            "load", "https://localhost/", "--proxy", f"127.0.0.1:{proxy}", status=1
-        ).stderr.splitlines()
+        refused = in_process("load", "https://h/", "--proxy", f"127.0.0.1:{proxy}", status=1).stderr
     assert "the proxy answers 403 to CONNECT" in refused
+    words = ("load", "http://h/", "--proxy", "127.0.0.1:1", "--wait-ready", "10ms")
+    assert "nothing listens at 127.0.0.1:1; start the proxy" in in_process(*words[:4], status=1).stderr
+    assert "the proxy 127.0.0.1:1 accepted no connection within 0.0" in in_process(*words, status=1).stderr

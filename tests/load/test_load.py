@@ -292,7 +292,7 @@ def test_a_target_where_nobody_listens_ends_the_load_at_once(workplace: Path) ->
     assert done.stdout == ""
     (line,) = done.stderr.splitlines()
     assert line.startswith(
-        "ringside: connections are refused: no server listens at 127.0.0.1:1; start the server"
+        "ringside: connections are refused: nothing listens at 127.0.0.1:1; start the server"
     )
     done = in_process("load", NOWHERE, "--duration", "5h", "--rate", "5", "--json", status=1)
     document = json.loads(done.stdout)

@@ -145,7 +145,7 @@ fn nobody_listens() {
         let outcome = drive(&server, changes);
         assert_eq!(outcome["outcome"], "load-failed");
         let detail = outcome["detail"].as_str().unwrap();
-        let right = format!("no server listens at {address}");
+        let right = format!("nothing listens at {address}");
         assert!(detail.contains(&right), "{detail}");
         let errors = outcome["errors"].as_object().unwrap();
         assert_eq!(errors.keys().collect::<Vec<_>>(), ["connect-refused"]);

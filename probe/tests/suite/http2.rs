@@ -406,6 +406,20 @@ fn servers_that_break_the_rules() {
     }
 }
 
+/// Node does so where the bodies that it holds take too much memory.
+#[test]
+fn why_some_streams_were_reset() {
+    let server = Server::start(move |stream, _| {
+        answer_with(stream, &|number: u32| match number {
+            1 => frame(HEADERS, END_HEADERS | END_STREAM, number, OK),
+            _ => frame(RST_STREAM, 0, number, &11u32.to_be_bytes()),
+        });
+    });
+    let outcome = drive(&server, http2(1, json!({"requests": 4, "timeout_s": 2})));
+    assert_eq!((&outcome["outcome"], errors(&outcome)), (&json!("ok"), vec!["stream-reset"]), "{outcome:#}");
+    assert!(outcome["first_wrong"].as_str().unwrap().contains("ENHANCE_YOUR_CALM"), "{outcome:#}");
+}
+
 #[test]
 fn floods_are_bounded() {
     let headers = |number: u32| frame(HEADERS, 0, number, OK);

@@ -159,7 +159,11 @@ impl BodyCheck {
             if status < 100 {
                 return format!("grpc-status {status}{body}");
             }
-            return format!("status {status} instead of {expected}{body}");
+            let remedy = match status {
+                407 => " (a proxy asks for a user: --proxy http://USER:PASSWORD@HOST:PORT)",
+                _ => "",
+            };
+            return format!("status {status}{remedy} instead of {expected}{body}");
         }
         let expected = match (&self.equals, &self.matches, &self.contains) {
             (Some(equals), ..) => quoted_bytes(equals),
@@ -271,6 +275,11 @@ mod tests {
             ("{}", Some(200), ""),
             ("{}", Some(399), ""),
             ("{}", Some(400), "status: status 400 instead of one from 200 to 399"),
+            (
+                exact,
+                Some(407),
+                "status: status 407 (a proxy asks for a user: --proxy http://USER:PASSWORD@HOST:PORT) instead of 404",
+            ),
             ("{}", None, ""),
             (exact, Some(404), ""),
             (exact, Some(200), "status: status 200 instead of 404"),

@@ -75,7 +75,7 @@ pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
             "idle_closes": record.idle_closes, "resumed": record.layers.resumed,
         },
         "security": record.layers.security,
-        "first_wrong": record.first_wrong,
+        "first_wrong": first_wrong(record),
         "bodies": bodies(record),
         "concurrency": record.concurrency(),
         "targets": targets(record),
@@ -107,6 +107,12 @@ fn timeline(line: &Timeline) -> Option<Value> {
     };
     let slots = || line.slots.iter().map(slot).collect();
     (!line.ends_ns.is_empty()).then(slots)
+}
+
+/// The first answer that was not as expected, or else why the first connection or stream failed, if that is known.
+fn first_wrong(record: &Record) -> &str {
+    let fault = if record.replies.errors.total() > 0 { &record.layers.fault } else { "" };
+    [record.first_wrong.as_str(), fault].into_iter().find(|text| !text.is_empty()).unwrap_or_default()
 }
 
 /// Length and hash of some bodies.
@@ -191,7 +197,7 @@ pub fn verdict(plan: &Plan, outcome: &Outcome) -> (&'static str, String) {
     if record.opened == 0 && refused > 0 && refused == errors.total() {
         let addresses = plan.addresses.iter().map(ToString::to_string);
         let addresses: Vec<_> = addresses.chain(plan.unix.clone()).collect();
-        let why = format!("connections are refused: no server listens at {}", addresses.join(" or "));
+        let why = format!("connections are refused: nothing listens at {}", addresses.join(" or "));
         return ("load-failed", why);
     }
     let untrusted = errors.of(ErrorKind::Certificate);

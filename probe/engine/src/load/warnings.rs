@@ -167,7 +167,10 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
         ),
         (
             "not-resumed",
-            "add --close, so that there are later ones; else the server gives no tickets",
+            match plan.request.as_ref().is_some_and(|request| request.close) {
+                true => "let the server give tickets of sessions, or leave --tls-resume out",
+                false => "add --close, so that there are later ones; else the server gives no tickets",
+            },
             (resumes && record.layers.resumed == 0 && record.opened > 0)
                 .then(|| format!("none of {} sessions of TLS was resumed", record.opened)),
         ),

@@ -521,7 +521,7 @@ fn fault(error: &h2::Error) -> LayerError {
     };
     // Its own text may have the server's, which is not for a terminal.
     let text = match reason {
-        Some(reason) => format!("HTTP/2: {}", reason.description()),
+        Some(reason) => format!("HTTP/2: {reason:?}, {}", reason.description()),
         None => "the server sent invalid HTTP/2".into(),
     };
     LayerError::new(kind, &text)

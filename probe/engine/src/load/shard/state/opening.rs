@@ -67,10 +67,14 @@ impl Shard {
         }
     }
 
-    /// Opens a connection that is due since `due_ns`: at once, or when there is a request for it.
+    /// Opens a connection that is due since `due_ns`: at once, or when there is a request for it. Not once all requests
+    /// were handed out: a server would see more connections than it needs, and one that is gone would count as errors.
     fn reopen(&mut self, slot: Slot, now: u64, due_ns: u64) {
         let pause = &mut self.connections[slot].pause;
         pause.end = pause.end.min(now);
+        if self.arrivals.is_exhausted() && !self.streams() {
+            return;
+        }
         if !self.decoder.closes {
             self.dialer.enqueue(slot, due_ns);
         } else if !self.arrivals.is_closed_loop() {

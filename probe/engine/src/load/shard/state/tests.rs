@@ -88,6 +88,21 @@ fn a_closed_loop_with_a_lead_connects_after_it() {
     assert_eq!(shard.dialer.next_ns(), Some(start_ns + 1000 * MS));
 }
 
+/// A server may close connections after their replies. None is opened again without a request for it.
+#[test]
+fn connections_are_opened_again_while_requests_are_left() {
+    for (requests, is_opened_again) in [(1, false), (3, true)] {
+        let (mut shard, start_ns) = idle(&format!(r#""requests": {requests}"#));
+        shard.open_connections(start_ns, &mut FakeIo::default()).unwrap();
+        assert!(sends(&shard.connected(0)));
+        shard.sending(0, now_ns());
+        let next = shard.received(0, ReplyPart::Bytes(OK), Arrival::default());
+        assert_eq!(sends(&next), is_opened_again);
+        shard.ended(0, Ending::Finished);
+        assert_eq!(shard.dialer.queued() > 0, is_opened_again);
+    }
+}
+
 /// The time that the client takes between a reply and its next request is in no service time.
 #[test]
 fn service_begins_when_the_request_goes_to_the_kernel() {
