@@ -37,7 +37,8 @@ LOADS: dict[str, tuple[Target, LoadPlan, LoadResult]] = {
         HTTP,
         RATED,
         load_result(
-            errors={"status": 1033}, warnings=[{"code": "errors", "text": "errors: 1033", "remedy": ""}]
+            errors={"status": 1033},
+            warnings=[{"code": "errors", "text": "errors: 1033 at [fe80::1]:8080", "remedy": ""}],
         ),
     ),
     "no TLS": (replace_target(HTTP, is_secure=True), http_plan(), load_result(errors={"tls": 2})),

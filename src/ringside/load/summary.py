@@ -32,7 +32,8 @@ SEQUENCE: Mapping[str, str] = _WORDS["sequence"]
 NO_TLS = "the server does not speak TLS there (name it without the s, as http://…), or breaks its rules"
 _ROWS = ("latency", "service", "queue", "connect", "handshake", "first_byte", "lateness", "schedule_error")
 _TIMES = ("mean", *PERCENTILES, "max")
-_LONG = re.compile(r"(?<![\d.])\d{4,}")
+# Not a port, a part of an address or a date.
+_LONG = re.compile(r"(?<![\w.:/\[-])\d{4,}(?![\w:-])")
 _BARS = 16
 _BAR_WIDTH = 50
 _MAX_LISTED = 12

@@ -57,7 +57,9 @@ class Everything(Exact):
     scaling_laws = (ScalingLaw("cores", CPU.name, "cores"),)
     scatters = ((MEMORY.name, CPU.name),)
     repeated_metric = HOP.name
-    view = TimelineView("CPU and memory.", "seconds since the start", "Lateness", "Latest", "Late ones.")
+    timeline_view = TimelineView(
+        "CPU and memory.", "seconds since the start", "Lateness", "Latest", "Late ones."
+    )
     spans_view = SpansView("Who did what when", "A bar for each job.", "the first job was handed over")
 
 
@@ -304,7 +306,9 @@ def test_latency_against_rate(tmp_path: Path) -> None:
     """If the rate is a factor, and if trials go through rates."""
     points = tuple({"rate": rate} for rate in (0, 50, 100, 200))
     factors = {"kind": "io", "requests": 100, "concurrency": 20}
-    run = run_of(tmp_path, "run-io", contenders=("go", "limit"), factors=factors, at=points, published=None)
+    run = run_of(
+        tmp_path, "fanout-io", contenders=("go", "limit"), factors=factors, at=points, published=None
+    )
     chart = named(run, "Latency against rate")
     assert [panel.title for panel in chart.panels] == ["Latency p50", "Latency p99"]
     # A closed loop has no rate.

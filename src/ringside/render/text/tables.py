@@ -69,8 +69,10 @@ def first_table(analysis: RunAnalysis, point: Point | None) -> TableData:
         is_least = not ranking.cold.isdisjoint((name, baseline))
         against = cells.distance(comparison, headline, margin, is_least=is_least)
         if not (has_figure := headline.name in cell.metrics):
-            why = NO_FIGURE[bool(cell.values(headline.name))]
-            against = cells.text(one_line(cell.reason.removeprefix(f"{whole.text}: ") or why))
+            why = cell.reason.removeprefix(f"{whole.text}: ") or NO_FIGURE[bool(cell.values(headline.name))]
+            # The remedy is printed by `run`, once, and with `--all`.
+            why = why.partition("; ")[0] if whole.text == Outcome.UNAVAILABLE else why
+            against = cells.text(one_line(why))
         elif name == baseline:
             against = TableCell("baseline", "text")
         elif name in ranking.failing:
