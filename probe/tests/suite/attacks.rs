@@ -538,7 +538,7 @@ fn a_host_name_ends_with_its_trial() {
     assert_eq!(own(), before);
 }
 
-/// All times would be shorter, though the program undoes it.
+/// All times would be shorter, though the program undoes it. As root this slows the clocks by 0.5 % for a second.
 #[test]
 fn clocks_that_a_program_slows_are_named() {
     let attack = "clock = ctypes.create_string_buffer(256)
