@@ -18,7 +18,7 @@ from ringside.analysis.run import RunAnalysis, analysis_of
 from ringside.cli import EXIT_FAILED, EXIT_INTERRUPTED, context, gates, streams
 from ringside.cli.options import command_line_options
 from ringside.cli.progress import LiveProgress
-from ringside.errors import BuildError, ProbeError, RingsideError, UsageError
+from ringside.errors import BuildError, RingsideError, UsageError
 from ringside.measure import host
 from ringside.measure.host import Executor, alone
 from ringside.measure.runs.loop import BlockLoop, StoppingRule
@@ -228,7 +228,8 @@ def _compare(
                 streams.write_output(option, path, text, "; what was measured is in the store")
     elif is_whole and not status and is_one:
         failed = {each.cell.contender: f"{each.outcome}: {each.detail}" for each in analysis.trials}
-        raise ProbeError("no execution counts: " + "; ".join(f"{name} {how}" for name, how in failed.items()))
+        streams.say("no execution counts: " + "; ".join(f"{name} {how}" for name, how in failed.items()))
+        status = EXIT_FAILED
     if status == EXIT_INTERRUPTED:
         own = command_line_options(set(VsSettings.__dataclass_fields__) - _SHOWN | {"store"})
         streams.say(f"interrupted; `{with_store('vs', '--resume', run.id, *option_words(own))}` continues it")
