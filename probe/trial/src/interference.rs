@@ -160,6 +160,25 @@ mod tests {
         assert_eq!(count(true), 0);
     }
 
+    /// All times would be shorter, also if the rate is as before at the end. NTP's own corrections are smaller.
+    #[test]
+    fn clocks_whose_rate_was_changed_are_named() {
+        let files = KernelFiles::open().unwrap();
+        let at = |now_ns, ahead_of_raw_ns| Environment {
+            now_ns,
+            ahead_of_raw_ns,
+            ..Environment::read(&files, true)
+        };
+        let changes = |slower_ns: i64| at(0, 5).changed_to(&at(10_000_000_000, 5 - slower_ns));
+        assert!(changes(5_000_000).is_empty());
+        for slower_ns in [50_000_000, -50_000_000] {
+            assert_eq!(changes(slower_ns), ["the rate of the host's clocks was changed"]);
+        }
+        // Beside each other, the clocks of this host agree.
+        let now = Environment::read(&files, true);
+        assert!(now.changed_to(&Environment::read(&files, true)).is_empty());
+    }
+
     #[test]
     fn each_text_once_and_not_too_many() {
         let files = Rc::new(KernelFiles::open().unwrap());
