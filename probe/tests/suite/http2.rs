@@ -410,7 +410,7 @@ fn servers_that_break_the_rules() {
 #[test]
 fn why_some_streams_were_reset() {
     let server = Server::start(move |stream, _| {
-        answer_with(stream, &|number: u32| match number {
+        answer_with(stream, |number: u32| match number {
             1 => frame(HEADERS, END_HEADERS | END_STREAM, number, OK),
             _ => frame(RST_STREAM, 0, number, &11u32.to_be_bytes()),
         });

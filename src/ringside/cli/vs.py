@@ -229,12 +229,11 @@ def _compare(
     elif is_whole and not status and is_one:
         failed = {each.cell.contender: f"{each.outcome}: {each.detail}" for each in analysis.trials}
         streams.say("no execution counts: " + "; ".join(f"{name} {how}" for name, how in failed.items()))
-        status = EXIT_FAILED
     if status == EXIT_INTERRUPTED:
         own = command_line_options(set(VsSettings.__dataclass_fields__) - _SHOWN | {"store"})
         streams.say(f"interrupted; `{with_store('vs', '--resume', run.id, *option_words(own))}` continues it")
     if any(trial.outcome not in (Outcome.OK, Outcome.INTERRUPTED) for trial in analysis.trials):
-        status = status or (0 if execution.excludes else EXIT_FAILED)
+        status = status or (0 if execution.excludes and analysis.descriptions else EXIT_FAILED)
     return status or (gates.status(settings.fail_if, list(gates.judged(analysis))) if is_one else 0)
 
 
