@@ -87,7 +87,7 @@ def descriptions(run: RunFigures) -> dict[Cell, Description]:
 def over_points(
     run: RunFigures, name: str, base: Point, others: Sequence[Point], tests: int = 0
 ) -> Iterator[Comparison]:
-    """Compare a command at other points with `base`, by the headline; Bonferroni over `tests` [all]."""
+    """Compare a command at other points with `base`, by the headline; Bonferroni over `tests` (0: all)."""
     metric = run.headline
     for point in others:
         upper, lower = (run.cell(name, each).values(metric.name) for each in (point, base))

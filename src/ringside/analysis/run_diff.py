@@ -60,7 +60,7 @@ def diff(
     one: RunAnalysis | Runs, other: RunAnalysis | Runs, metric: str | None = None, margin: float | None = None
 ) -> RunDiff:
     """The comparison of two sides of one run or several, cell by cell; the intervals of one metric hold
-    together with 95 %. `margin` [that of the last run]. Raises UsageError if they share nothing."""
+    together with 95 %. Without `margin`, the last run's counts. Raises UsageError if they share nothing."""
     firsts, seconds = ((side,) if isinstance(side, RunAnalysis) else tuple(side) for side in (one, other))
     runs = (*firsts, *seconds)
     _check(firsts, seconds)

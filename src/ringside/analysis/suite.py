@@ -51,8 +51,8 @@ def sources_of(analyses: Iterable[RunAnalysis]) -> tuple[Published, ...]:
 
 @dataclass(frozen=True, slots=True)
 class OverviewCell:
-    """A contender in a problem. `ratio`: `times_worse`. `ranks`: first and last possible; None without figure
-    and in another class. `other_class`: unless it is the baseline's. `outcome`: of its first failure."""
+    """A contender in a problem. `ratio`: see `times_worse`. `ranks`: first and last possible one; None
+    without a figure and in another class, which `other_class` names. `outcome`: of its first failure."""
 
     ratio: float | None
     ranks: tuple[int, int] | None

@@ -36,8 +36,8 @@ def languages() -> dict[str, list[Contender]]:
 
 
 def copied_files(name: str, language: str, workloads: Sequence[str]) -> dict[PurePosixPath, str]:
-    """A new contender's files by path. `workloads` [those that the original teaches]. Raises UsageError for
-    an impossible name, an unknown language, and workloads that no original has."""
+    """A new contender's files by path; without `workloads` for those that the original teaches. Raises
+    UsageError for an impossible name, an unknown language, and workloads that no original has."""
     if not NAME.fullmatch(name):
         raise UsageError(f"the name `{name}` {NAME_RULE}")
     there_are = languages()

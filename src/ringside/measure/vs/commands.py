@@ -286,7 +286,7 @@ def _split(text: str) -> list[str]:
 
 
 def scanned_levels(least: str, most: str, step: str | None) -> tuple[Level, ...]:
-    """The numbers of `-P VAR LEAST MOST -D STEP` [1], integers where all three are. Raises UsageError."""
+    """The numbers of `-P VAR LEAST MOST -D STEP`, integers where all three are. Raises UsageError."""
     first, last, width = _number(least), _number(most), _number(step or "1")
     if width <= 0:
         raise UsageError(f"-D {one_line(step or '', 20)}: a step is larger than 0")
