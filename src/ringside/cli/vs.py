@@ -18,7 +18,7 @@ from ringside.analysis.run import RunAnalysis, analysis_of
 from ringside.cli import EXIT_FAILED, EXIT_INTERRUPTED, context, gates, streams
 from ringside.cli.options import command_line_options
 from ringside.cli.progress import LiveProgress
-from ringside.errors import BuildError, RingsideError, UsageError
+from ringside.errors import BuildError, ProbeError, RingsideError, UsageError
 from ringside.measure import host
 from ringside.measure.host import Executor, alone
 from ringside.measure.runs.loop import BlockLoop, StoppingRule
@@ -227,8 +227,10 @@ def _compare(
                 text = formats.VS_FORMATS[option.removeprefix("--export-")](analysis, settings.sort)
                 streams.write_output(option, path, text, "; what was measured is in the store")
     elif is_whole and not status and is_one:
-        failed = {each.cell.contender: f"{each.outcome}: {each.detail}" for each in analysis.trials}
-        streams.say("no execution counts: " + "; ".join(f"{name} {how}" for name, how in failed.items()))
+        if not execution.excludes:
+            raise ProbeError(analysis.trials[-1].detail)
+        ends = {f"{each.cell.contender} {each.outcome}: {each.detail}" for each in analysis.trials}
+        streams.say(f"no execution counts: {'; '.join(sorted(ends))}")
     if status == EXIT_INTERRUPTED:
         own = command_line_options(set(VsSettings.__dataclass_fields__) - _SHOWN | {"store"})
         streams.say(f"interrupted; `{with_store('vs', '--resume', run.id, *option_words(own))}` continues it")

@@ -85,10 +85,8 @@ def show(
 
 def warnings_of(result: LoadResult) -> list[ipc.EngineWarning]:
     """The engine's warnings, with numbers as the tables write them."""
-    return [
-        structs.replace(each, text=_LONG.sub(lambda digits: f"{int(digits[0]):,}", each.text))
-        for each in result.figures.warnings
-    ]
+    told = result.figures.warnings
+    return [structs.replace(each, text=_LONG.sub(lambda m: f"{int(m[0]):,}", each.text)) for each in told]
 
 
 def log_words(log: ipc.RequestLog | None) -> str:
