@@ -161,7 +161,7 @@ def analysis(
     ]
     absent = {Cell(*cell) for cell in unavailable}
     trials = [
-        dataclasses.replace(trial, outcome=Outcome.UNAVAILABLE, detail="not here; install it")
+        dataclasses.replace(trial, outcome=Outcome.UNAVAILABLE, detail="not here")
         if trial.cell in absent
         else trial
         for trial in trials

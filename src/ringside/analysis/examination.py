@@ -405,9 +405,8 @@ class RunExamination:
             return decision
         upper, lower = (self.observations.values[Cell(name, point)][metric] for name in names)
         ratio = ratio_of_means(upper, lower, self._confidence)
-        assert ratio
-        assert ratio.low
-        assert ratio.high
+        if not (ratio and ratio.low and ratio.high):
+            return decision
         is_beyond = ratio.low > 1 if decision.direction > 0 else ratio.high < 1
         is_inside = max(ratio.high, 1 / ratio.low) < 1 + self._experiment.margin
         direction, equivalent = decision.direction * is_beyond, decision.equivalent and is_inside

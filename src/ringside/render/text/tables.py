@@ -69,10 +69,9 @@ def first_table(analysis: RunAnalysis, point: Point | None) -> TableData:
         is_least = not ranking.cold.isdisjoint((name, baseline))
         against = cells.distance(comparison, headline, margin, is_least=is_least)
         if not (has_figure := headline.name in cell.metrics):
-            why = cell.reason.removeprefix(f"{whole.text}: ") or NO_FIGURE[bool(cell.values(headline.name))]
-            # The remedy is printed by `run`, once, and with `--all`.
-            why = why.partition("; ")[0] if whole.text == Outcome.UNAVAILABLE else why
-            against = cells.text(one_line(why))
+            # Without the remedy, which `run` prints once, and `--all`.
+            why = analysis.contenders[name].unavailable or cell.reason.removeprefix(f"{whole.text}: ")
+            against = cells.text(one_line(why or NO_FIGURE[bool(cell.values(headline.name))]))
         elif name == baseline:
             against = TableCell("baseline", "text")
         elif name in ranking.failing:
