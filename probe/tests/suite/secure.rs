@@ -265,7 +265,7 @@ fn sessions_that_break_after_the_handshake() {
     }
 }
 
-/// New keys without end, each of which the engine must derive.
+/// New keys without end: the engine must derive each of them.
 #[test]
 fn floods_of_new_keys_are_bounded() {
     let server = serve("good", &[], |mut stream, _| {

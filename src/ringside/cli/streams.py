@@ -120,7 +120,7 @@ def _writing(option: str, path: Path, more: str = "") -> Iterator[None]:
 
 
 def _open_to_write(path: Path) -> None:
-    """Leaves the file as it is. Raises OSError, also where it is a pipe that nobody reads."""
+    """Does not change the file. Raises OSError, also for a pipe without a reader."""
     is_new = not os.path.lexists(path)
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK, 0o666)
@@ -128,7 +128,7 @@ def _open_to_write(path: Path) -> None:
         if error.errno == errno.ENXIO:
             raise OSError(errno.ENXIO, "nobody reads this pipe: start its reader first") from error
         raise
-    # The reader of a pipe would take a close for the end: it stays open until this process ends.
+    # A closed pipe would end its reader: the pipe stays open until this process ends.
     if not stat.S_ISFIFO(os.fstat(descriptor).st_mode):
         os.close(descriptor)
     if is_new:

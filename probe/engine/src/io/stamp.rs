@@ -10,7 +10,7 @@ use wire::clock::{now_ns, realtime_ns};
 
 /// SOF_TIMESTAMPING_RX_SOFTWARE and SOF_TIMESTAMPING_SOFTWARE of linux/net_tstamp.h: take stamps, and report them.
 const RECEIVED: libc::c_int = 1 << 3 | 1 << 4;
-/// The message's header, and three times of which the first is that of the software.
+/// The message's header, and three times: the software's comes first.
 const CONTROL_BYTES: usize = mem::size_of::<libc::cmsghdr>() + 3 * mem::size_of::<Time>();
 
 type Time = [i64; 2];

@@ -124,7 +124,7 @@ pub enum Protocol {
     Http,
     Stream,
     Tcp,
-    /// Messages of a WebSocket, each of which is answered by one.
+    /// Messages of a WebSocket: the server answers each by one.
     Ws,
 }
 

@@ -51,7 +51,7 @@ pub struct WebSocket {
     /// Bytes from the server, and how many of them have been read.
     input: Vec<u8>,
     read: usize,
-    /// The opcode of a message of which fragments have come, and these.
+    /// The opcode of an incomplete message, and its fragments so far.
     fragments: Option<(u8, Vec<u8>)>,
 }
 
