@@ -74,7 +74,7 @@ def overview_table(overview: Overview) -> TableData:
     rows: list[Row] = [
         [("program", name), *((column.label, _overview_cell(column, name)) for column in overview.columns)]
         for name in overview.names
-        if name not in {column.analysis.floor for column in overview.columns}
+        if not any(name == column.analysis.floor for column in overview.columns)
     ]
     title = "Times the best of each problem; * may be first"
     return table(title, rows, notes=map(_explanation, overview.columns))
