@@ -51,10 +51,10 @@ lint: ruff
 # CPUs.
 test: ruff
 	@scripts/test_probe
-	@.venv/bin/pytest -n 2 --dist loadgroup --durations 40 --durations-min 4
+	@.venv/bin/pytest -n 2 --durations 40 --durations-min 4
 
 integration: setup-integration
-	.venv/bin/pytest -m "integration and not soak" -n 2 --dist loadgroup
+	.venv/bin/pytest -m "integration and not soak" -n 2
 
 soak: setup-dev
 	@scripts/each ".venv/bin/pytest -m soak" "scripts/fuzz 300" ".venv/bin/python scripts/fuzz_readers.py 300" \

@@ -52,11 +52,7 @@ QUICK, SLOW = ("args-unknown", "quiet"), ("sigterm", "stdin-end")
 
 
 def _marks(rule: str) -> list[pytest.MarkDecorator]:
-    # The commands that repeat findings share their ports.
-    marks = [pytest.mark.xdist_group("by hand")] if WRONG[rule][4] else []
-    if rule not in QUICK:
-        marks.append(pytest.mark.soak if rule in SLOW else pytest.mark.integration)
-    return marks
+    return [] if rule in QUICK else [pytest.mark.soak if rule in SLOW else pytest.mark.integration]
 
 
 @pytest.mark.parametrize("rule", [pytest.param(rule, marks=_marks(rule)) for rule in WRONG])
@@ -70,7 +66,8 @@ def test_a_broken_rule_is_the_only_finding(rule: str, workplace: Path) -> None:
     line = broken[0]["command"]
     assert str(folder) in line
     if shown:
-        done = captured(["sh", "-c", line], timeout=60)
+        # One at a time: these commands share their ports.
+        done = captured(["flock", __file__, "sh", "-c", line])
         assert shown in f"{done.stdout} {done.stderr} status {done.returncode}", done
 
 
