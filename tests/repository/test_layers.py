@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -62,10 +63,15 @@ def layer(name: str) -> int:
     raise AssertionError(f"package {name} is in no layer: add it to LAYERS")
 
 
+def tree_of(file: Path) -> ast.Module:
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
+@cache
 def imports(file: Path) -> set[str]:
     """All modules that a file imports, anywhere in it, ours as modules of `MODULES`."""
     names = set()
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree_of(file)):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -168,7 +174,7 @@ def test_analysis_formats_nothing(module: str) -> None:
     names = imports(MODULES[module])
     assert not {name for name in names if name in FORMATTERS or name.split(".")[0] in FORMATTERS}, module
     assert not [name for name in names if name in MODULES and package(name) == "render"], module
-    assert formatting(ast.parse(MODULES[module].read_text(encoding="utf-8"))) == [], module
+    assert formatting(tree_of(MODULES[module])) == [], module
 
 
 COMPUTERS = {"numpy", "scipy", "statistics", "sqlite3"}
@@ -193,12 +199,15 @@ def imported_from_analysis(tree: ast.Module) -> list[tuple[str, str]]:
     ]
 
 
+@cache
+def classes(module: str) -> set[str]:
+    return {node.name for node in tree_of(MODULES[module]).body if isinstance(node, ast.ClassDef)}
+
+
 @pytest.mark.parametrize("module", sorted(name for name in MODULES if package(name) == "render"))
 def test_render_takes_types_and_constants_of_analysis_and_calls_nothing_of_it(module: str) -> None:
-    for source, name in imported_from_analysis(ast.parse(MODULES[module].read_text(encoding="utf-8"))):
-        tree = ast.parse(MODULES[source].read_text(encoding="utf-8"))
-        classes = {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
-        assert name in classes or name.isupper(), f"{module} imports {name} of {source}"
+    for source, name in imported_from_analysis(tree_of(MODULES[module])):
+        assert name in classes(source) or name.isupper(), f"{module} imports {name} of {source}"
 
 
 def test_the_cluster_is_reached_by_its_entry_point_alone() -> None:
@@ -241,5 +250,5 @@ def test_the_workloads_are_those_of_the_package() -> None:
 def test_no_other_module_names_a_workload(file: Path) -> None:
     place = str(file.relative_to(SOURCE))
     assert file.stem not in NAMES
-    names = named(ast.parse(file.read_text(encoding="utf-8"))) - OTHER_MEANINGS.get(place, set())
+    names = named(tree_of(file)) - OTHER_MEANINGS.get(place, set())
     assert not names, f"{place} names {', '.join(sorted(names))}"
