@@ -16,7 +16,7 @@ import pytest
 from ringside.cli import context
 from tests.support import ROOT
 from tests.support.cases import cases
-from tests.support.command_line import RINGSIDE, captured, in_process
+from tests.support.command_line import RINGSIDE, captured, in_process, parsed
 from tests.support.fake_contenders import Add, add_build, edit, manifest_of
 
 Complaint = Callable[..., str]
@@ -79,7 +79,7 @@ def test_run_show_and_report(workplace: Path, add_experiment: Add) -> None:
     assert "there is no run `x`" in in_process("show", "x", status=2).stderr
     text = in_process("show").stdout
     assert text == in_process("show", "pair").stdout == done.stdout
-    document = json.loads(in_process("show", "--json").stdout)
+    document = parsed("show")
     assert document["format"] == 2
     assert {cell["contender"] for cell in document["cells"]} == {"one", "two"}
     assert all(cell["outcomes"] == {"ok": 6} for cell in document["cells"])
@@ -105,7 +105,7 @@ def test_a_failure_is_a_row_and_the_run_goes_on(workplace: Path, add_fake: Add, 
     hows = ("good", "crashes", "wrong-sum", "hangs", "floods")
     for how in hows:
         add_fake(how, how)
-    add_experiment("all", *hows, "broken", more="[limits]\nwall_s = 3\n")
+    add_experiment("all", *hows, "broken", more="[limits]\nwall_s = 2\n")
     add_build(workplace / "contenders" / "broken", "sh", "-c", "echo no compiler; exit 7")
     done = in_process("run", "all", "--json", status=1)
     cells = {cell["contender"]: cell for cell in json.loads(done.stdout)["cells"]}

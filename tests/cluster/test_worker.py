@@ -62,7 +62,8 @@ class EnginesHere:
 
 @pytest.mark.parametrize("levels", [{"kind": "io"}, {"rate": 20}])
 def test_requests_are_joined_with_the_calls_of_their_upstreams(levels: dict[str, Level]) -> None:
-    at = point("fanout", requests=30, concurrency=10, **levels)
+    # All ask at one time, and no upstream takes a second: each window of the warm-up is soon over.
+    at = point("fanout", requests=30, concurrency=30, tail=0, **levels)
     with closing(Probe()) as probe:
         executor = TwoSidedExecutor(probe, cast(Engines, EnginesHere(3)))
         trial = carry_out("fanout", ready("python-asyncio"), executor, at, host=HOST, remote=True)

@@ -12,7 +12,6 @@ import struct
 import subprocess
 import sys
 import termios
-import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -20,8 +19,8 @@ from typing import Any
 import pytest
 
 from ringside.measure.runs.trials import free_port
-from tests.support.command_line import RINGSIDE, captured, in_process, load_document
-from tests.support.odd_server import OK, requests, serving, when_loaded
+from tests.support.command_line import RINGSIDE, captured, in_process, load_document, parsed
+from tests.support.odd_server import OK, one_at_a_time, requests, serving, when_loaded
 from tests.support.stored_trials import words_again
 
 LOAD = [*RINGSIDE, "load"]
@@ -117,7 +116,7 @@ def test_a_load_that_is_kept_is_compared_with_one_of_another_day(http: str) -> N
         shown = load(f"{http}/", "--requests", "600", "--blocks", "6", *store)
     assert re.search(r"\nA .* 600 +0 +0\n", shown)
     old, new = re.findall(r"\S+-load-vs\b", in_process("list", "runs", *store).stdout)
-    changes = json.loads(in_process("compare", old, new, "--json", *store).stdout)["comparisons"]
+    changes = parsed("compare", old, new, *store)["comparisons"]
     assert {change["metric"] for change in changes} == {"rate", "latency_p50"}
     assert all(change["low"] for change in changes)
     assert f"{http}/" in in_process("show", new, *store).stdout
@@ -127,30 +126,22 @@ def test_a_load_that_is_kept_is_compared_with_one_of_another_day(http: str) -> N
 
 def test_a_staircase_has_a_row_for_each_step_and_the_last_rate_that_was_kept() -> None:
     """A server that takes 5 ms for each request, one at a time, keeps less than 200 per second."""
-    turn = threading.Lock()
-
-    def handle(connection: socket.socket) -> None:
-        for _ in requests(connection):
-            with turn:
-                time.sleep(0.005)
-            connection.sendall(OK)
-
-    stairs = ("--staircase", "20:1s,60:1500ms,600:1s")
-    with serving(handle) as port:
+    stairs = ("--staircase", "20:500ms,60:750ms,600:1s")
+    with serving(one_at_a_time(0.005)) as port:
         url = f"http://127.0.0.1:{port}/"
         document = load_document(url, *stairs, "--fail-if", "p50>200ms", "--fail-if", "max<1ns", status=1)
         steps = document["steps"]
         assert document["highest_rates"]["p50>200ms"] in (20, 60)
         assert document["highest_rates"]["max<1ns"] in (20, 60, 600)
-        assert [step["due"] for step in steps] == [20, 90, 600]
-        assert steps[0]["answered"] == 20
+        assert [step["due"] for step in steps] == [10, 45, 600]
+        assert steps[0]["answered"] == 10
         assert 5 <= steps[0]["p50_ms"] < steps[2]["p50_ms"] <= steps[2]["p99_ms"] <= steps[2]["max_ms"]
         gates = [f"--fail-if={text}" for text in ("p50>200ms", "p50@600>50ms", "p50@20>900ms", "errors@20>0")]
         ended = in_process("load", url, *stairs, *gates, "--abort-if=p99.9>60s", status=1)
     assert "--abort-if 'p99.9>60s' was not judged: fewer than 10 requests lie beyond it" in ended.stderr
     sides = re.findall(r", (not above|above) .*--fail-if", ended.stderr)
     assert sides == ["above", "above", "not above", "not above"]
-    assert re.search(r"Steps, latency.*\n.*rate.*\n.*\n +20/s +20 +20 +100.0% +\S+ +\S+[?] ", ended.stdout)
+    assert re.search(r"Steps, latency.*\n.*rate.*\n.*\n +20/s +10 +10 +100.0% +\S+ +\S+[?] ", ended.stdout)
     words = " ".join(ended.stdout.split())
     assert re.search(r"The last rate with 99 % answered as expected: (20|60|600)/s, with a p99 of", words)
     assert re.search(r"The highest rate that was kept with p50 at or below 200 ms: (20|60)/s\.", words)
@@ -294,8 +285,7 @@ def test_a_target_where_nobody_listens_ends_the_load_at_once(workplace: Path) ->
     assert line.startswith(
         "ringside: connections are refused: nothing listens at 127.0.0.1:1; start the server"
     )
-    done = in_process("load", NOWHERE, "--duration", "5h", "--rate", "5", "--json", status=1)
-    document = json.loads(done.stdout)
+    document = parsed("load", NOWHERE, "--duration", "5h", "--rate", "5", status=1)
     assert document["outcome"] == "load-failed"
     assert set(document["errors"]) == {"connect-refused"}
 

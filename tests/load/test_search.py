@@ -1,18 +1,14 @@
 """The search for the highest rate that keeps a condition."""
 
-import json
-import threading
-import time
-
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ringside.load import thresholds
 from ringside.load.result import LoadResult
 from ringside.probe.protocol import ConstantRate, LoadPlan
-from tests.support.command_line import in_process
+from tests.support.command_line import in_process, parsed
 from tests.support.loads import MS, histogram, http_plan, load_result
-from tests.support.odd_server import OK, answering, serving
+from tests.support.odd_server import one_at_a_time, serving
 
 LIMIT = thresholds.parse("p99<50ms", "--find-rate")
 
@@ -50,18 +46,10 @@ def test_the_rate_is_found_to_five_percent(capacity: float, first: float, loses:
 
 
 def test_a_server_that_keeps_a_hundred_per_second() -> None:
-    turn = threading.Lock()
-
-    def reply(*_: bytes) -> bytes:
-        with turn:
-            time.sleep(0.01)
-        return OK
-
-    with serving(answering(reply)) as port:
+    with serving(one_at_a_time(0.01)) as port:
         words = ("load", f"http://127.0.0.1:{port}/", "--connections", "8", "--duration", "1s")
-        found = in_process(*words, "--rate", "25", "--find-rate", "p50<150ms")
-        none = in_process(*words, "--rate", "1", "--find-rate", "p50<1us", "--json", status=1)
-    document = json.loads(none.stdout)
+        found = in_process(*words, "--rate", "60", "--find-rate", "p50<150ms")
+    document = parsed(*words, "--rate", "1", "--find-rate", "p50<1us", status=1)
     (line,) = [line for line in found.stdout.splitlines() if "The highest rate that was kept" in line]
     assert 20 <= float(line.split(": ")[-1].removesuffix("/s.").replace(",", "")) <= 125, line
     assert document["highest_rates"] == {"p50<1us": None}

@@ -287,7 +287,7 @@ def burst_twice(target: Target) -> dict[str, Any]:
     keeps an idle connection. It closes those that were opened again after a multiple of that time."""
     plan: dict[str, Any] = {
         "requests": 16,
-        "pacing": {"kind": "constant", "rate_per_s": 0.64, "burst": 8},
+        "pacing": {"kind": "constant", "rate_per_s": 8 / 7.5, "burst": 8},
         "request": {"target": "/hello"},
         "expect": {"equals": "hello"},
     }
@@ -307,7 +307,7 @@ def bursts(
 
         def start(name: str, protocol: str) -> Target:
             folder = tmp_path_factory.mktemp(f"{name}-{protocol}")
-            return running.enter_context(served(name, protocol, folder, certificates, idle_s=5))
+            return running.enter_context(served(name, protocol, folder, certificates, idle_s=3))
 
         targets = {pair: several.submit(start, *pair) for pair in pairs}
         wait(targets.values())

@@ -2,8 +2,6 @@
 
 import dataclasses
 import json
-import socket
-import threading
 import time
 
 import pytest
@@ -14,7 +12,7 @@ from ringside.probe.protocol import SlotOfLoad, StaircaseStep
 from tests.support.cases import cases
 from tests.support.command_line import in_process, load_document
 from tests.support.loads import MS, OPEN, histogram, load_result
-from tests.support.odd_server import OK, requests, serving
+from tests.support.odd_server import OK, answering, one_at_a_time, serving
 
 
 @pytest.mark.parametrize(("text", "figure", "sign", "limit", "unit"), cases(__file__, "conditions"))
@@ -115,23 +113,14 @@ def test_a_load_that_crosses_thresholds(http: str) -> None:
 def test_the_rate_of_a_server_that_keeps_up_is_the_intended_one() -> None:
     """With a long latency some replies come after the end; a queue that grows is something else."""
 
-    def delayed(connection: socket.socket) -> None:
-        for _ in requests(connection):
-            time.sleep(0.3)
-            connection.sendall(OK)
+    def delayed(*_: bytes) -> bytes:
+        time.sleep(0.3)
+        return OK
 
-    turn = threading.Lock()
-
-    def one_at_a_time(connection: socket.socket) -> None:
-        for _ in requests(connection):
-            with turn:
-                time.sleep(0.02)
-            connection.sendall(OK)
-
-    rate = ("--rate", "100", "--duration", "2s", "--connections", "200")
-    with serving(delayed) as port:
+    rate = ("--rate", "100", "--duration", "1s", "--connections", "100")
+    with serving(answering(delayed)) as port:
         load = load_document(f"http://127.0.0.1:{port}/", *rate, "--fail-if", "rate<99")
-        assert load["late_requests"] > 20
-    with serving(one_at_a_time) as port:
+        assert load["late_requests"] > 10
+    with serving(one_at_a_time(0.02)) as port:
         load = load_document(f"http://127.0.0.1:{port}/", *rate)
         assert load["achieved_rate"] < 80

@@ -8,7 +8,7 @@ import pytest
 from tests.support.readers import Reader, accepts, all_readers, manifests
 
 # Readers that also analyse are slow.
-INPUTS = {"records": 40, "stores": 20}
+INPUTS = {"records": 20, "stores": 20}
 
 
 @pytest.fixture(scope="module")

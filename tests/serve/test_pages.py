@@ -14,12 +14,19 @@ import pytest
 
 from ringside.model.results import Run, Trial
 from ringside.render.plots.charts import missing
-from ringside.serve import views
+from ringside.serve import live, views
 from ringside.store import Store, record
 from tests.support.cases import cases
 from tests.support.live_pages import SMALL, Client, serving
 from tests.support.postgresql import Server
 from tests.support.runs import HOSTILE, make_run
+
+
+@pytest.fixture(autouse=True)
+def eager(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Watchers are told of a change at once, whatever that costs."""
+    for name in ("LOOK_S", "ASK_S", "MIN_PAUSE_S", "PAUSE_PER_COST"):
+        monkeypatch.setattr(live, name, 0.1)
 
 
 def copied(store: Store, run: Run, trials: list[Trial]) -> None:

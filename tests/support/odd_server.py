@@ -5,6 +5,7 @@ import itertools
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -58,6 +59,18 @@ def answering(reply: Callable[[bytes, bytes], bytes]) -> Callable[[socket.socket
             connection.sendall(reply(head, body))
 
     return handle
+
+
+def one_at_a_time(seconds: float) -> Callable[[socket.socket], None]:
+    """A handler that takes so long for each request, and lets those of other connections wait."""
+    turn = threading.Lock()
+
+    def reply(*_: bytes) -> bytes:
+        with turn:
+            time.sleep(seconds)
+        return OK
+
+    return answering(reply)
 
 
 @contextlib.contextmanager
