@@ -1,6 +1,5 @@
 """`ringside ask`, from the command line to what it prints."""
 
-import json
 import re
 from pathlib import Path
 
@@ -8,7 +7,7 @@ import pytest
 
 from ringside.cli import context
 from ringside.store import Store
-from tests.support.command_line import in_process
+from tests.support.command_line import in_process, parsed
 from tests.support.runs import experiment, make_run
 
 
@@ -33,7 +32,7 @@ def test_families_beside_their_programs(store: str) -> None:
 
 
 def test_as_a_document_and_as_markdown(store: str) -> None:
-    document = json.loads(in_process("ask", "messages", "--store", store, "--json").stdout)
+    document = parsed("ask", "messages", "--store", store)
     (question,) = document["questions"]
     assert question["name"] == "message"
     figure = question["figures"][0]

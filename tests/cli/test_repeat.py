@@ -2,21 +2,19 @@
 
 import csv
 import io
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.support.command_line import captured, in_process
+from tests.support.command_line import captured, in_process, parsed
 from tests.support.fake_contenders import Add, add_build, edit, manifest_of
 
 SAID = "this is </script><b>what·[31m I said"
 
 
 def cells_by_contender() -> dict[str, Any]:
-    shown = in_process("show", "--json", status=1).stdout
-    return {cell["contender"]: cell for cell in json.loads(shown)["cells"]}
+    return {cell["contender"]: cell for cell in parsed("show", status=1)["cells"]}
 
 
 def test_a_crash_shows_stderr_and_the_command_that_repeats_it(
@@ -67,7 +65,7 @@ def test_the_command_names_the_point_of_several(add_fake: Add, add_experiment: A
     add_fake("bad", "crashes")
     add_experiment("solo", "bad")
     in_process("run", "solo", "--set", "nodes=4,5", status=1)
-    cells = json.loads(in_process("show", "--json", status=1).stdout)["cells"]
+    cells = parsed("show", status=1)["cells"]
     command = cells[1]["repeat"].split()
     assert command[-2:] == ["--set", "nodes=5"]
     assert "nodes=5" in in_process(*command[1:], status=1).stdout.splitlines()[0]
@@ -103,7 +101,7 @@ def test_a_failed_build_shows_its_log_and_reason(workplace: Path, add_experiment
     # The runtime is here, and no number of blocks would help.
     assert re.search(r"Python 3\.\d+\.\d+ \(20\d\d\), not built", everything)
     assert "too few blocks" not in (done.stdout + everything).lower()
-    document = json.loads(in_process("show", "--json", status=1).stdout)
+    document = parsed("show", status=1)
     contender = document["contenders"]["bad"]
     assert "·[1mmissing bracket" in contender["log"]
     assert log in contender["remedy"]

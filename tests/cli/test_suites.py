@@ -16,7 +16,7 @@ from ringside.measure import host
 from ringside.measure.runs.campaign import LocalCampaign
 from ringside.measure.toolchain import apt
 from tests.support.cases import cases
-from tests.support.command_line import in_process
+from tests.support.command_line import in_process, parsed
 from tests.support.fake_contenders import PYTHON, Add, add_build, append, edit, manifest_of
 
 Complaint = Callable[..., str]
@@ -32,13 +32,12 @@ def suite(workplace: Path, add_experiment: Add, add_suite: Add) -> Path:
 
 
 def test_a_suite_is_run_shown_and_reported_together(suite: Path) -> None:
-    done = in_process("run", "both", "--json")
-    document = json.loads(done.stdout)
+    document = parsed("run", "both")
     assert [run["experiment"] for run in document["runs"]] == ["first", "second"]
     assert document["suite"].endswith("-both")
-    assert json.loads(in_process("show", "--json").stdout) == document
-    assert json.loads(in_process("show", document["suite"], "--json").stdout) == document
-    single = json.loads(in_process("show", document["runs"][0]["run"], "--json").stdout)
+    assert parsed("show") == document
+    assert parsed("show", document["suite"]) == document
+    single = parsed("show", document["runs"][0]["run"])
     assert single["experiment"] == "first"
     in_process("report", "-o", "page.html")
     page = (suite / "page.html").read_text()
@@ -140,8 +139,7 @@ def test_a_suite_that_was_cut_off_goes_on(suite: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(showdown, "NAME", "both")
     assert showdown.unfinished() is None
     # The time is over in the warm-up of the first part.
-    done = in_process("run", "both", "--blocks", "3", "--time", "1ms", "--json", status=1)
-    document = json.loads(done.stdout)
+    document = parsed("run", "both", "--blocks", "3", "--time", "1ms", status=1)
     assert [run["blocks"] for run in document["runs"]] == [0]
     assert showdown.unfinished() == document["suite"]
     with monkeypatch.context() as patch:

@@ -16,7 +16,7 @@ import pytest
 from ringside import files
 from ringside.errors import UsageError
 from ringside.measure.runs.loop import BlockLoop
-from tests.support.command_line import RINGSIDE, captured, in_process, ringside
+from tests.support.command_line import RINGSIDE, captured, in_process, parsed, ringside
 
 # A busy machine keeps a command waiting for a tenth of a second, which must turn no pair round.
 FAR_APART = ("sleep 0.01", "sleep 0.25")
@@ -58,7 +58,7 @@ def test_two_commands_end_to_end(workplace: Path) -> None:
 def test_when_it_ends(
     workplace: Path, words: tuple[str, ...], until: object, blocks: int, time_s: float | None
 ) -> None:
-    document = json.loads(in_process("vs", *FAR_APART, *words, "--json").stdout)
+    document = parsed("vs", *FAR_APART, *words)
     assert (document["until"], document["blocks_done"], document["time_s"]) == (until, blocks, time_s)
     assert document["margin"] == 0.05
     wall = document["comparisons"][0]
@@ -91,7 +91,7 @@ def test_a_command_that_fails_is_said_and_nothing_is_compared(workplace: Path) -
         (*FAR_APART, fails),
         ("-L", "n", "0,1", "sh -c 'exit $((1-{n}))'", "true"),
     ):
-        left = json.loads(in_process("vs", "--runs", "7", *words, "--json", status=1).stdout)
+        left = parsed("vs", "--runs", "7", *words, status=1)
         assert [each["code"] for each in left["warnings"]].count("failures") == 1
         assert left["comparisons"][-1]["ratio"] if "-L" in words else "slower" in str(left["comparisons"])
         assert left["blocks_done"] == 7
@@ -100,7 +100,7 @@ def test_a_command_that_fails_is_said_and_nothing_is_compared(workplace: Path) -
     assert re.search(r"× n=2 .*\n.*\n1 +crashed", swept.stdout)
     assert "cannot decide" not in swept.stderr
     Path("made").unlink()
-    excluded = json.loads(in_process("vs", fails, "true", "-r4", "-i=exclude", "--json").stdout)
+    excluded = parsed("vs", fails, "true", "-r4", "-i=exclude")
     assert [len([each for each in excluded["times"] if each["name"] == name]) for name in "AB"] == [4, 4]
     assert excluded["commands"][0]["metrics"]["wall_s"]["n"] == 1
     assert "failed in 3 of 4 executions, which are left out" in str(excluded["warnings"])
@@ -125,8 +125,7 @@ def test_a_number_of_the_output_is_compared_and_can_decide(workplace: Path) -> N
     assert [command["rank"] for command in document["commands"]] == [[1, 1], [2, 2]]
     assert document["commands"][0]["mean_s"] < 1
     assert "B over A: lower in items/s" in ended.stderr
-    shown = in_process("show", "--json").stdout
-    assert json.loads(shown)["cells"][0]["metrics"]["kept"]["unit"] == "B"
+    assert parsed("show")["cells"][0]["metrics"]["kept"]["unit"] == "B"
     wrong = {"n: (x)": "that the pattern matches", r"n=(\d)": r"`(\d)` matches", "n=mem(.)": "`=`, which"}
     for metric, why in wrong.items():
         assert why in in_process("vs", "--metric", metric, "./rate 4 30", status=1).stderr
@@ -134,8 +133,7 @@ def test_a_number_of_the_output_is_compared_and_can_decide(workplace: Path) -> N
 
 def test_counters_are_compared_and_can_decide(workplace: Path) -> None:
     pages = "sh -c 'for n in 1 2 3 4 5 6 7 8 9; do /bin/true; done'"
-    ended = in_process("vs", "--judge", "page-faults", "--runs", "7", "/bin/true", pages, "--json")
-    document = json.loads(ended.stdout)
+    document = parsed("vs", "--judge", "page-faults", "--runs", "7", "/bin/true", pages)
     ratios = {each["metric"]: each for each in document["comparisons"]}
     counted = {"page_faults", "task_clock_s", "cycles"} & document["times"][0].keys()
     not_counted = " ".join(each["text"] for each in document["warnings"] if each["code"] == "counters")
@@ -146,7 +144,7 @@ def test_counters_are_compared_and_can_decide(workplace: Path) -> None:
         assert "cycles" in not_counted
         refused = in_process("vs", "--judge", "cycles", "true", "false", status=2).stderr
         assert "--judge cycles: " in refused
-    plain = json.loads(in_process("vs", "--runs", "2", "/bin/true", "true", "--json").stdout)
+    plain = parsed("vs", "--runs", "2", "/bin/true", "true")
     assert not counted & plain["times"][0].keys()
 
 
@@ -171,7 +169,7 @@ def branches(workplace: Path) -> Path:
 
 def test_setup_is_repeated_where_the_next_parameter_differs(branches: Path) -> None:
     words = ("-L", "branch", "main,perf", "--setup", "git switch -q {branch}", "--runs", "7", "./prog")
-    document = json.loads(in_process("vs", *words, "--json").stdout)
+    document = parsed("vs", *words)
     main_s, perf_s = (command["mean_s"] for command in document["commands"])
     assert 4 < perf_s / main_s < 13
 
@@ -189,7 +187,7 @@ def test_revisions_are_built_apart(branches: Path, tmp_path: Path, monkeypatch: 
     Path("sub/prog").write_text("exit 1", encoding="utf-8")
     words = ("vs", "--rev", "main", "--rev", "perf", "--runs", "7")
     built = ("--build", "cp prog built", "-L", "n", "1,2", "./built {n}", "--fail-if", "slower:5%")
-    document = json.loads(in_process(*words, *built, "--json", status=1).stdout)
+    document = parsed(*words, *built, status=1)
     assert {command["name"] for command in document["commands"]} == {"main", "perf"}
     walls = [each for each in document["comparisons"] if each["metric"] == "wall_s"]
     assert [each["verdict"] for each in walls] == ["slower", "slower"]
@@ -247,7 +245,7 @@ def test_ctrl_c_shows_what_is_there(complaint: Callable[..., str]) -> None:
     # The hinted command continues it: earlier measurements count, and are exported if that was asked for.
     assert f"`ringside vs --resume {hint[2]}` continues it" in complaint("run", "--resume", hint[2])
     times = [each["times"] for each in json.loads(Path("a.json").read_text(encoding="utf-8"))["results"]]
-    whole = json.loads(in_process(*hint[1].split(), "--json", "--time", "1s").stdout)
+    whole = parsed(*hint[1].split(), "--time", "1s")
     assert len(times[0]) < whole["blocks_done"] == len(whole["times"]) / 2 < 900
     after = [each["times"] for each in json.loads(Path("a.json").read_text(encoding="utf-8"))["results"]]
     assert [now[: len(then)] for then, now in zip(times, after, strict=True)] == times
@@ -274,7 +272,7 @@ def test_sessions_are_shown_together_and_continued(workplace: Path, monkeypatch:
     assert "session 2 of 2" in shown.stderr
     table = " ".join(shown.stdout.split())
     assert re.search(r"^Over 2 sessions .* b over a Wall .* slower .* a = sleep 0.01 b = sleep 0.25", table)
-    document = json.loads(in_process("show", "--json").stdout)
+    document = parsed("show")
     assert [(run["seed"], run["blocks"]) for run in document["runs"]] == [(3, 7), (4, 7)]
     assert in_process("vs", "true", "--sessions", "2", "-r1").stdout.count("1 block") == 2
 
@@ -288,7 +286,7 @@ def test_steps_that_need_each_other_come_in_the_order_given(workplace: Path) -> 
     ]
     Path("at").write_text("0", encoding="utf-8")
     up_to = ("--min-runs", "9", "--max-runs", "20")
-    done = json.loads(in_process("vs", *steps, "--order", "given", *up_to, "--json").stdout)
+    done = parsed("vs", *steps, "--order", "given", *up_to)
     assert (done["order"], "given-order" in str(done["warnings"])) == ("given", True)
     assert Path("log").read_text(encoding="utf-8").split() == ["0", "1", "2"] * (1 + done["blocks_done"])
     assert "9 blocks in the order given; run" in in_process("vs", *steps, "--order", "given", "-r9").stdout

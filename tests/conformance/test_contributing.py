@@ -9,7 +9,7 @@ import pytest
 
 from tests.support import ROOT
 from tests.support.cases import cases
-from tests.support.command_line import in_process
+from tests.support.command_line import in_process, parsed
 from tests.support.fake_contenders import edit
 
 pytestmark = pytest.mark.skipif(shutil.which("perl") is None, reason="perl is not installed")
@@ -36,7 +36,7 @@ def mine(workplace: Path) -> Path:
 def test_a_ring_in_perl_conforms_and_is_measured() -> None:
     checked = in_process("check", "./mine")
     assert checked.stdout == "mine: ring: conforms; not offered: hold, token, capacity, trace, repeats\n"
-    document = json.loads(in_process("check", "./mine", "--quick", "--json").stdout)
+    document = parsed("check", "./mine", "--quick")
     (workload,) = document["contenders"][0]["workloads"]
     assert workload["not_offered"] == ["hold", "token", "capacity", "trace", "repeats"]
     words = ("--with", "./mine", "--only", "mine", "--set", "nodes=20", "--blocks", "1", "--json")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command_line import in_process
+from tests.support.command_line import in_process, parsed
 from tests.support.started import LOAD_SERVER, ports_of
 from tests.support.stored_trials import kept_runs
 
@@ -40,7 +40,7 @@ def test_show_report_compare_and_export_take_its_runs(
     shown = in_process("show", first).stdout
     assert first in shown
     assert in_process("show", "latest").stdout == in_process("show", second).stdout
-    document = json.loads(in_process("show", first, "--json").stdout)
+    document = parsed("show", first)
     assert (document["format"], document["run"], document["blocks"]) == (2, first, 6)
     assert [cell["contender"] for cell in document["cells"]] == ["A", "B"]
     assert all(cell["outcomes"] == {"ok": 6} for cell in document["cells"])

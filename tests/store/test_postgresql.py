@@ -1,6 +1,5 @@
 """Stores in PostgreSQL. tests/store/test_store.py has what both databases share."""
 
-import json
 import socket
 import subprocess
 import sys
@@ -12,7 +11,7 @@ import pytest
 from ringside.errors import NoStoreError, StoreError
 from ringside.store import Store, connection
 from ringside.store.connection import FORMAT
-from tests.support.command_line import RINGSIDE, in_process
+from tests.support.command_line import RINGSIDE, in_process, parsed
 from tests.support.errors import error_of
 from tests.support.fake_contenders import Add
 from tests.support.postgresql import Server
@@ -163,7 +162,7 @@ def test_a_lost_connection(postgresql: Server, url: str, add_experiment: Add) ->
     before = _stored(url)
     assert before < 30
     in_process("run", "--resume", "latest", "--store", url)
-    shown = json.loads(in_process("show", "--json", "--store", url).stdout)
+    shown = parsed("show", "--store", url)
     assert [cell["outcomes"] for cell in shown["cells"]] == [{"ok": 15}] * 2
 
 

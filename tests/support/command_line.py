@@ -72,8 +72,14 @@ def in_process(*words: str, status: int | None = 0, **environment: str) -> Ended
     return printed
 
 
+def parsed(*words: str, status: int | None = 0) -> dict[str, Any]:
+    """The document of `ringside --json` with these words, in this process."""
+    document: dict[str, Any] = json.loads(in_process(*words, "--json", status=status).stdout)
+    return document
+
+
 def load_document(*arguments: str, status: int | None = 0) -> dict[str, Any]:
     """The document of `ringside load --json` with these arguments."""
-    parsed: dict[str, Any] = json.loads(in_process("load", *arguments, "--json", status=status).stdout)
-    assert parsed["format"] == (2 if "--vs" in arguments else 1)
-    return parsed
+    document = parsed("load", *arguments, status=status)
+    assert document["format"] == (2 if "--vs" in arguments else 1)
+    return document

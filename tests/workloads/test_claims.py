@@ -1,7 +1,6 @@
 """Claims of sources: each comes out each way where figures are planted, and never from an estimate."""
 
 import dataclasses
-import json
 import tomllib
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -13,7 +12,6 @@ import pytest
 
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import judge_claims, sources_of
-from ringside.catalogue.loader import Catalogue
 from ringside.cli import context
 from ringside.model.catalogue import Claim, Published
 from ringside.model.claims import ClaimRow
@@ -25,8 +23,9 @@ from ringside.workloads.claims import NO_CODE, band_of, decided_by, elsewhere, e
 from tests.support import ROOT, points
 from tests.support.analyses import analysis, with_figures
 from tests.support.cases import cases
-from tests.support.command_line import in_process
+from tests.support.command_line import in_process, parsed
 from tests.support.planted import Levels, Planted, Row, run_of
+from tests.support.programs import CATALOGUE
 from tests.support.runs import experiment, make_run
 
 CONFIRMED, REFUTED, OTHER_CONDITIONS, INCONCLUSIVE, UNTESTABLE, NOT_TESTED = Answer
@@ -160,28 +159,18 @@ def test_planted_figures_answer_it(name: str) -> None:
 
 @pytest.mark.parametrize("name", [*CASES, *COUNTED, *NEVER_TESTED])
 def test_without_runs_it_is_not_tested(name: str) -> None:
+    """The experiment that tests it belongs to its source and has figures of it: else its tables would stand
+    without these, or beside another's."""
     found = finding(name, [])
     assert found.answer is NOT_TESTED
     assert found.sentence
-    # Its test is one of the catalogue's experiments.
     if name in NEVER_TESTED:
         assert NEVER_TESTED[name] in found.sentence
-    else:
-        assert found.experiment in Catalogue([ROOT]).experiment_names()
-
-
-@pytest.mark.parametrize("name", sorted({*CASES, *COUNTED}))
-def test_the_experiment_of_a_claim_belongs_to_its_source_and_has_figures(name: str) -> None:
-    """Else its tables would stand without the source's figures, or beside another's."""
-    catalogue, source = Catalogue([ROOT]), name.split("/", maxsplit=1)[0]
-    experiment = catalogue.experiment(finding(name, []).experiment)
-    file = f"experiments/{experiment.name}.toml"
-    assert experiment.published == source, file
-    known = catalogue.published(source)
-    workloads = {each.workload for each in known.figures} | {each.workload for each in known.claims}
-    assert experiment.workload in workloads, (
-        f"{file}: published/{source}.toml has nothing of {experiment.workload}"
-    )
+        return
+    experiment, source = CATALOGUE.experiment(found.experiment), CATALOGUE.published(name.split("/")[0])
+    assert experiment.published == source.name
+    workloads = {each.workload for each in source.figures} | {each.workload for each in source.claims}
+    assert experiment.workload in workloads
 
 
 def test_the_pair_that_decides_is_named() -> None:
@@ -433,7 +422,7 @@ def test_the_command(showdown: Path) -> None:
     printed = in_process("claims", "--store", str(showdown), COLUMNS="400").stdout
     assert "stackless-pypy has" in printed
     assert "not tested here" in printed
-    document = json.loads(in_process("claims", "--store", str(showdown), "--json").stdout)
+    document = parsed("claims", "--store", str(showdown))
     assert document["format"] == 2
     claims = {f"{each['source']}/{each['id']}": each for each in document["claims"]}
     assert set(claims) == set(catalogues_claims())

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringside.analysis.examination import judge_trials
 from ringside.errors import ProbeError, UsageError
 from ringside.measure.runs.loop import BlockLoop, Listener, Notify, StoppingRule, blocks, rule_of
 from ringside.model.design import Cell, Experiment, Point
@@ -393,16 +392,6 @@ def test_a_resumed_run_decides_as_an_unbroken_one(tmp_path: Path, bench: Bench, 
     resumed = [trial for trial in other.trials() if trial.outcome is Outcome.OK]
     assert places(resumed) == places(bench.trials())
     assert other.has_ended()
-
-
-def test_the_analysis_counts_the_same_whole_blocks_and_decides_the_same(bench: Bench) -> None:
-    deciding(bench, Maker(wall_ns=wall_ns)).conduct()
-    trials = bench.trials()
-    examination = judge_trials(DECIDING, COMMAND, POINTS, trials, is_over=True)
-    assert examination.blocks == 16
-    cells = [Cell(name, point) for point in POINTS for name in DECIDING.contenders]
-    needed = [cell for cell in cells if examination.is_needed(cell)]
-    assert needed == [Cell("a", POINTS[1]), C[1]]
 
 
 def test_after_the_deadline_a_run_with_a_look_has_ended(bench: Bench) -> None:
