@@ -30,7 +30,7 @@ from ringside.render.plots.timelines import timeline_charts
 from ringside.render.site.site import file_name
 from ringside.render.text import cells, words
 from ringside.render.text.answers import answers
-from ringside.render.text.cells import TableCell, TableData
+from ringside.render.text.cells import Row, TableCell, TableData
 from ringside.render.text.contenders import claim_table, contender_table
 from ringside.render.text.diagnostics import for_pages
 from ringside.render.text.tables import POINT_TABLES, metric_table, point_table, tables
@@ -414,26 +414,14 @@ def _figures(mine: Sequence[tuple[Record, RunAnalysis, str]]) -> TableData:
         cell = column.cell(name)
         times = "" if cell is None or cell.ratio is None else units.significant(cell.ratio)
         ranks = units.rank_interval(cell.ranks) if cell and cell.ranks else cell.other_class if cell else ""
-        rows.append(
-            (
-                cells.text(analysis.experiment.name),
-                cells.figure(analysis.cell(name, column.point), headline, with_interval=True),
-                TableCell(times or "–"),
-                TableCell(ranks or "–"),
-                cells.text(headline.noun),
-                cells.text(analysis.label(column.point)),
-                *([cells.text(name)] if several else []),
-                cells.text(analysis.run.started_at[:10]),
-            )
-        )
-    titles = ("experiment", "figure", "× the best", "rank", "metric", "size")
-    return TableData(
-        "Figures",
-        (*titles, *(("as",) if several else ()), "measured"),
-        tuple(rows),
-        subtitle="medians with 95 % intervals; × the best: how many times worse than the best one of the "
-        "baseline's class",
-    )
+        figure = cells.figure(analysis.cell(name, column.point), headline, with_interval=True)
+        row: Row = [("experiment", analysis.experiment.name), ("figure", figure)]
+        row += [("× the best", TableCell(times or "–")), ("rank", TableCell(ranks or "–"))]
+        row += [("metric", headline.noun), ("size", analysis.label(column.point))]
+        row += [("as", name)] if several else []
+        rows.append([*row, ("measured", analysis.run.started_at[:10])])
+    of_class = "× the best: how many times worse than the best one of the baseline's class"
+    return cells.table("Figures", rows, f"medians with 95 % intervals; {of_class}")
 
 
 def _sources(plans: Sequence[tuple[RunAnalysis, PlannedContender]]) -> tuple[Markup | None, dict[str, str]]:
@@ -455,15 +443,16 @@ def _factors(workload: Workload) -> TableData:
     def levels(factor: Factor) -> str:
         return ", ".join(map(str, factor.choices)) or f"{factor.least:,} to {factor.most:,}"
 
-    rows = [
-        tuple(
-            map(cells.text, (each.name, str(each.default), levels(each), each.explanation.replace("`", "")))
-        )
-        for each in workload.factors
-    ]
-    return TableData("Factors", ("factor", "default", "levels", "what it is"), tuple(rows))
+    rows: list[Row] = []
+    for each in workload.factors:
+        row: Row = [("factor", each.name), ("default", str(each.default)), ("levels", levels(each))]
+        rows.append([*row, ("what it is", each.explanation.replace("`", ""))])
+    return cells.table("Factors", rows)
 
 
 def _metrics(workload: Workload) -> TableData:
-    rows = [tuple(map(cells.text, (each.title, each.unit, each.explanation))) for each in workload.metrics]
-    return TableData("Metrics", ("metric", "unit", "what it is"), tuple(rows))
+    rows: list[Row] = [
+        [("metric", each.title), ("unit", each.unit), ("what it is", each.explanation)]
+        for each in workload.metrics
+    ]
+    return cells.table("Metrics", rows)

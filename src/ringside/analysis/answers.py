@@ -101,15 +101,12 @@ class _PointEvidence:
     warm_ups: Sequence[WarmUp]
     point: Point
 
-    def _figure(self, name: str, point: Point) -> Interval | None:
-        return self.run.cell(name, point).metrics.get(self.run.headline.name)
-
     def _compare(self, name: str, other: str) -> Comparison | None:
         return self.run.examination.comparison(self.run.headline, self.point, name, other)
 
     def standing(self) -> Standing:
         run, ranking = self.run, self.run.rankings[self.run.headline.name, self.point]
-        present = [name for name in ranking.order if self._figure(name, self.point)]
+        present = [name for name in ranking.order if run.figure(name, self.point)]
         # If the baseline is the floor, the next class is ranked; the floor only if no other has a figure.
         ranked = [name for name in present if name != run.floor] or present
         if not ranked:
@@ -226,14 +223,14 @@ class _PointEvidence:
         own, other = (self.run.plan.repeats_of(Cell(each, self.point)) or 1 for each in (name, best))
         if (is_repeated and own == 1 < other) or self._subjects((name,), _STILL_FASTER):
             yield 0.0, Influence((NOT_WARM,), (name,))
-        here = self._figure(name, self.point)
+        here = self.run.figure(name, self.point)
         if here is None or headline.unit != "ns" or not isinstance(measurement, Workload):
             return
         work = measurement.work(self.point)
         shares = {
             point: value.estimate / here.estimate
             for point in self.run.points
-            if here.estimate and measurement.work(point) > work and (value := self._figure(name, point))
+            if here.estimate and measurement.work(point) > work and (value := self.run.figure(name, point))
         }
         if shares and (least := min(shares.values())) < 1:
             yield least, Influence((NOT_WARM,), (name,))

@@ -39,10 +39,14 @@ class CellAnalysis:
         return self.by_block.get(metric, {})
 
     @property
+    def failures(self) -> Mapping[Outcome, int]:
+        """How many trials ended in each outcome but `ok`."""
+        return {outcome: count for outcome, count in self.outcomes.items() if outcome is not Outcome.OK}
+
+    @property
     def often_failed(self) -> bool:
         """Whether enough trials failed that the remaining ones may be its fastest."""
-        failed = sum(count for outcome, count in self.outcomes.items() if outcome is not Outcome.OK)
-        return failed > MAX_FAILED_SHARE * sum(self.outcomes.values())
+        return sum(self.failures.values()) > MAX_FAILED_SHARE * sum(self.outcomes.values())
 
 
 def trial_figures(trial: Trial, measurement: Measurement) -> dict[str, float]:

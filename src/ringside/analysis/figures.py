@@ -161,6 +161,10 @@ class RunFigures:
     def cell(self, contender: str, point: Point) -> CellAnalysis:
         return self.cells[Cell(contender, point)]
 
+    def figure(self, contender: str, point: Point) -> Interval | None:
+        """The headline of a cell; None if it has no figure."""
+        return self.cell(contender, point).metrics.get(self.headline.name)
+
     def values(self, metric: str, contender: str, point: Point) -> Mapping[int, float]:
         """A metric of a cell by block; empty if it has no figures, or too many blocks failed."""
         failed_share = self.examination.observations.failed_share(metric, Cell(contender, point))

@@ -75,12 +75,11 @@ class OverviewColumn:
         ranking = self.analysis.rankings[self.analysis.headline.name, self.point]
         kind = self.analysis.kind(name)
         is_other = kind != self.analysis.kind(ranking.order[0])
-        outcomes = self.analysis.cell(name, self.point).outcomes
         return OverviewCell(
             ratio=self.analysis.times_worse(name, self.point),
             ranks=None if is_other else ranking.ranks.get(name),
             other_class=kind if is_other else "",
-            outcome=next((each for each in outcomes if each is not Outcome.OK), None),
+            outcome=next(iter(self.analysis.cell(name, self.point).failures), None),
         )
 
 

@@ -4,8 +4,11 @@ from typing import Any
 
 import pytest
 
+from ringside.analysis.cells import CellAnalysis
 from ringside.analysis.run import RunAnalysis
-from ringside.render.text.command import command, own_command, repeat_command, with_options
+from ringside.model.design import Cell
+from ringside.model.results import Outcome
+from ringside.render.text.command import command, command_to_repeat, own_command, with_options
 from ringside.store.plans import KeptOptions, PlannedContender, SuiteSelection
 from ringside.workloads import WORKLOADS
 from ringside.workloads.command import COMMAND
@@ -64,10 +67,11 @@ def test_a_part_of_a_suite_has_a_command_of_its_own() -> None:
 
 
 def test_a_trial_is_repeated_with_the_contenders_from_outside() -> None:
-    run = chosen(selection=FULL)
+    run = with_figures(chosen(selection=FULL), varying=("nodes",))
+    cell = CellAnalysis(Cell("my own", point(nodes=20)), {Outcome.CRASHED: 1}, {}, {})
     outside = "--with './my own' --with 'b=./b --port {port}'"
-    again = repeat_command(run, "my own", {"nodes": 20})
-    assert again == f"ringside repeat {run.run.id} 'my own' --set nodes=20 {outside}"
+    again = f"ringside repeat {run.run.id} 'my own' --set nodes=20 {outside}"
+    assert command_to_repeat(run, cell) == again
     assert with_options(None) == with_options(SuiteSelection("mine", id="1-mine")) == []
 
 

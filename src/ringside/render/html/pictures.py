@@ -75,6 +75,7 @@ def picture(
     values: Mapping[str, Interval],
     unit: str,
     notes: Mapping[str, str],
+    lacking: Sequence[str],
     *,
     smaller_is_better: bool,
     floor: str | None = None,
@@ -104,14 +105,14 @@ def picture(
         "ticks": labelled(ticks, place, unit),
         "better": "left" if smaller_is_better else "right",
         "rows": sorted(rows, key=lambda each: each["is_floor"]),
+        "lacking": lacking,
     }
 
 
 def headline_picture(analysis: RunAnalysis, point: Point) -> dict[str, Any] | None:
     """The headline of all contenders at a point, in the order of the tables; None if none has a figure."""
     metric, ranking = analysis.headline, analysis.rankings[analysis.headline.name, point]
-    figures = [(name, analysis.cell(name, point).metrics.get(metric.name)) for name in ranking.order]
-    values = {name: value for name, value in figures if value}
+    values = {name: value for name in ranking.order if (value := analysis.figure(name, point))}
     if not values:
         return None
     first = analysis.kind(ranking.order[0])
@@ -120,10 +121,9 @@ def headline_picture(analysis: RunAnalysis, point: Point) -> dict[str, Any] | No
         for name, planned in analysis.contenders.items()
     }
     title = f"{capitalised(metric.noun)}: {analysis.label(point)}"
-    drawn = picture(
-        title, values, metric.unit, notes, smaller_is_better=metric.smaller_is_better, floor=analysis.floor
-    )
-    return {**drawn, "lacking": [name for name in analysis.names if name not in values]}
+    lacking = [name for name in analysis.names if name not in values]
+    better = metric.smaller_is_better
+    return picture(title, values, metric.unit, notes, lacking, smaller_is_better=better, floor=analysis.floor)
 
 
 def standing_picture(standing: FamilyStanding) -> dict[str, Any]:
@@ -132,14 +132,10 @@ def standing_picture(standing: FamilyStanding) -> dict[str, Any]:
     title = standing.metric.title
     if standing.over:
         title = f"Times better than at {families.other_point(standing)}"
-    drawn = picture(
-        f"{title}: {standing.analysis.label(standing.point)}",
-        {name: standing.values[name] for name in names},
-        standing.unit,
-        names,
-        smaller_is_better=standing.smaller_is_better,
-    )
-    return {**drawn, "lacking": standing.lacking}
+    title += f": {standing.analysis.label(standing.point)}"
+    values = {name: standing.values[name] for name in names}
+    better = standing.smaller_is_better
+    return picture(title, values, standing.unit, names, standing.lacking, smaller_is_better=better)
 
 
 def drawing(spec: Json, width: int = _WIDTH) -> Markup | None:

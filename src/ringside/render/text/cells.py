@@ -7,7 +7,7 @@ from ringside import units
 from ringside.analysis.cells import CellAnalysis
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Metric
-from ringside.model.results import Comparison, Interval, Obstacle, Outcome
+from ringside.model.results import Comparison, Interval, Obstacle
 from ringside.render.text.words import KINDS, undecided, verdict_text
 
 
@@ -70,12 +70,8 @@ def plain_table(
 def brief(table: TableData) -> TableData:
     """The table without its extra columns."""
     kept = [index for index, column in enumerate(table.columns) if column not in table.extra]
-    return replace(
-        table,
-        columns=tuple(table.columns[index] for index in kept),
-        rows=tuple(tuple(row[index] for index in kept) for row in table.rows),
-        extra=(),
-    )
+    rows = tuple(tuple(row[index] for index in kept) for row in table.rows)
+    return replace(table, columns=tuple(table.columns[index] for index in kept), rows=rows, extra=())
 
 
 def column_kinds(table: TableData) -> Sequence[str]:
@@ -93,10 +89,6 @@ ABSENT = TableCell("–", "quiet")
 MARK = "(!)"
 
 
-def text(value: str) -> TableCell:
-    return TableCell(value or "–", "text")
-
-
 def name(analysis: RunAnalysis, contender: str) -> str:
     """A contender's name in a table of figures, marked where they are implausible."""
     return f"{contender} {MARK}" if contender in analysis.implausible else contender
@@ -110,7 +102,7 @@ def figure(cell: CellAnalysis, metric: Metric, *, with_interval: bool = False) -
         return TableCell("?", "quiet")
     if metric.name in cell.missing:
         return TableCell("missing", "failed")
-    failed = next((outcome for outcome in cell.outcomes if outcome is not Outcome.OK), None)
+    failed = next(iter(cell.failures), "")
     return TableCell(str(failed), "failed") if failed and not cell.has_figures else ABSENT
 
 

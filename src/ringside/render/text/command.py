@@ -1,10 +1,8 @@
 """Commands that make runs and trials again, and what shows why trials failed."""
 
 import shlex
-from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import replace
-from typing import Any
 
 from ringside.analysis.cells import CellAnalysis
 from ringside.analysis.run import RunAnalysis
@@ -44,15 +42,10 @@ def own_command(analysis: RunAnalysis) -> str:
     suite = analysis.plan.suite
     if suite is None or not isinstance(analysis.measurement, Workload):
         return command(analysis)
-    experiment = analysis.experiment
-    settings = suite.settings or {}
-    part = replace(
-        suite,
-        name=experiment.name,
-        full=False,
-        only=experiment.contenders if suite.only else (),
-        settings={name: levels for name, levels in settings.items() if name in experiment.factors},
-    )
+    name, factors = analysis.experiment.name, analysis.experiment.factors
+    only = analysis.experiment.contenders if suite.only else ()
+    settings = {factor: levels for factor, levels in (suite.settings or {}).items() if factor in factors}
+    part = replace(suite, name=name, full=False, only=only, settings=settings)
     return shlex.join(["ringside", "run", *_words(part)])
 
 
@@ -60,12 +53,6 @@ def with_options(selection: Selection | None) -> list[str]:
     """The `--with` of a run: `ringside repeat` and `--resume` need them again."""
     outside = selection.outside if selection else ()
     return [word for each in outside for word in ("--with", each)]
-
-
-def repeat_command(analysis: RunAnalysis, contender: str, levels: Mapping[str, Any]) -> str:
-    """The command that repeats a contender's trial at these levels."""
-    settings = [word for factor, level in levels.items() for word in ("--set", f"{factor}={level}")]
-    return with_store("repeat", analysis.run.id, contender, *settings, *with_options(analysis.plan.chosen))
 
 
 def option_words(options: KeptOptions) -> list[str]:
@@ -110,12 +97,12 @@ def _words(selection: Selection) -> list[str]:
 
 def command_to_repeat(analysis: RunAnalysis, cell: CellAnalysis) -> str:
     """The command that repeats a trial of a cell that failed; empty if none can."""
-    outcomes = set(cell.outcomes) - {Outcome.UNAVAILABLE}
-    failed = outcomes - {Outcome.OK} or (outcomes and cell.missing)
+    failed = {*cell.failures} - {Outcome.UNAVAILABLE} or cell.missing
     if not failed or not isinstance(analysis.measurement, Workload):
         return ""
-    levels = {factor: cell.cell.point[factor] for factor in analysis.varying}
-    return repeat_command(analysis, cell.cell.contender, levels)
+    name, point, outside = cell.cell.contender, cell.cell.point, with_options(analysis.plan.chosen)
+    settings = [word for factor in analysis.varying for word in ("--set", f"{factor}={point[factor]}")]
+    return with_store("repeat", analysis.run.id, name, *settings, *outside)
 
 
 def failure_notes(analysis: RunAnalysis, cell: CellAnalysis) -> tuple[str, ...]:

@@ -8,8 +8,8 @@ from operator import attrgetter
 from ringside import units
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import JudgedClaim, Overview, OverviewColumn
-from ringside.model.design import Cell, grouped
-from ringside.model.results import Answer, ClaimResult, Outcome
+from ringside.model.design import grouped
+from ringside.model.results import Answer, ClaimResult
 from ringside.render.text import cells, command
 from ringside.render.text.cells import Row, TableCell, TableData, plain_table, table
 from ringside.render.text.words import NO_VERDICT, TOO_CLOSE, where
@@ -57,12 +57,11 @@ def failure_table(analysis: RunAnalysis) -> TableData | None:
     """Cells that lack trials or figures: the reason, the first stderr, how to repeat. None without any."""
     rows: list[Row] = []
     notes: dict[str, tuple[str, ...]] = {}
-    for cell in (analysis.cells[Cell(name, point)] for point in analysis.points for name in analysis.names):
-        failed = {outcome: n for outcome, n in cell.outcomes.items() if outcome is not Outcome.OK}
-        if not failed and cell.outcomes and not cell.missing:
+    for cell in analysis.cells.values():
+        if cell.outcomes and not cell.failures and not cell.missing:
             continue
         name, otherwise = cell.cell.contender, "figures missing" if cell.missing else "none measured"
-        counts = ", ".join(f"{n} × {outcome}" for outcome, n in failed.items()) or otherwise
+        counts = ", ".join(f"{n} × {outcome}" for outcome, n in cell.failures.items()) or otherwise
         label = analysis.label(cell.cell.point)
         rows.append([("contender", name), ("point", label), ("trials", counts), ("why", cell.reason)])
         notes[name] = notes.get(name) or command.failure_notes(analysis, cell)
@@ -95,7 +94,7 @@ def _overview_cell(column: OverviewColumn, name: str) -> TableCell:
 def _explanation(column: OverviewColumn) -> str:
     analysis = column.analysis
     best = analysis.rankings[analysis.headline.name, column.point].order[0]
-    value = analysis.cell(best, column.point).metrics.get(analysis.headline.name)
+    value = analysis.figure(best, column.point)
     amount = f"; best: {best}, {units.quantity(value.estimate, analysis.headline.unit)}" if value else ""
     return f"{column.label}: {analysis.headline.noun}{where(analysis, column.point)}{amount}"
 

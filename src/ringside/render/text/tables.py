@@ -9,8 +9,8 @@ from ringside import units
 from ringside.analysis.distributions import MIN_FOR_STEADY_STATE, WarmUp
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.scaling import MAX_CORES, MIN_LEVELS, CoresScaling, Growth, Outlook, ScaledContender
-from ringside.model.design import Cell, Metric, Point
-from ringside.model.results import Interval, Outcome
+from ringside.model.design import Metric, Point
+from ringside.model.results import Interval
 from ringside.render.text import cells, contenders
 from ringside.render.text.cells import Row, TableCell, TableData, table
 from ringside.render.text.words import NO_FIGURE, OUTLOOKS, counted, where
@@ -26,26 +26,17 @@ _IMPLAUSIBLE = f"{cells.MARK} has figures that no honest program can have: see t
 
 def tables(analysis: RunAnalysis, *, is_part: bool = False, by_point: bool = True) -> list[TableData]:
     """All tables of a run in reading order. `is_part`: of a suite. `by_point`: also those of points."""
-    return [each for each in _tables(analysis, is_part=is_part, by_point=by_point) if each]
-
-
-def _tables(analysis: RunAnalysis, *, is_part: bool, by_point: bool) -> Iterator[TableData | None]:
+    shown: list[TableData | None] = []
     if len(analysis.points) <= POINT_TABLES:
-        yield from (point_table(analysis, point) for point in analysis.points if by_point)
+        shown += [point_table(analysis, point) for point in analysis.points if by_point]
     else:
         for metric in analysis.metrics:
-            yield metric_table(analysis, metric)
-            yield ratio_table(analysis, metric) if analysis.pairs else None
-    yield machine_table(analysis)
-    yield warm_up_table(analysis)
-    for growth in analysis.slopes:
-        slope, settings = growth.law, {fixed: str(fixed) for _, fixed in growth.values}
-        yield table(slope.title, _by_setting(growth, settings, slope.title, slope.unit), slope.explanation)
-    yield from scaling_tables(analysis)
-    yield breakdown_table(analysis)
-    yield from published_tables(analysis)
-    yield None if is_part else contenders.contender_table(analysis)
-    yield contenders.failure_table(analysis)
+            shown.append(metric_table(analysis, metric))
+            shown.append(ratio_table(analysis, metric) if analysis.pairs else None)
+    shown += [machine_table(analysis), warm_up_table(analysis)]
+    shown += [*scaling_tables(analysis), breakdown_table(analysis), *published_tables(analysis)]
+    shown += [None if is_part else contenders.contender_table(analysis), contenders.failure_table(analysis)]
+    return [each for each in shown if each]
 
 
 def first_table(analysis: RunAnalysis, point: Point | None) -> TableData:
@@ -71,12 +62,12 @@ def first_table(analysis: RunAnalysis, point: Point | None) -> TableData:
         if not (has_figure := headline.name in cell.metrics):
             # Without the remedy, which `run` prints once, and `--all`.
             why = analysis.contenders[name].unavailable or cell.reason.removeprefix(f"{whole.text}: ")
-            against = cells.text(one_line(why or NO_FIGURE[bool(cell.values(headline.name))]))
+            against = TableCell(one_line(why or NO_FIGURE[bool(cell.values(headline.name))]), "text")
         elif name == baseline:
             against = TableCell("baseline", "text")
         elif name in ranking.failing:
-            failed = sum(n for outcome, n in cell.outcomes.items() if outcome is not Outcome.OK)
-            against = TableCell(f"failed {failed} of {sum(cell.outcomes.values())} trials", "failed")
+            failed, trials = (sum(each.values()) for each in (cell.failures, cell.outcomes))
+            against = TableCell(f"failed {failed} of {trials} trials", "failed")
         row: Row = [("program", title), (column, replace(whole, text=figure, bar=None))]
         row.append((" ", TableCell(f"({ends}" if ends else "", "quiet", bar=whole.bar)))
         is_compared = len(analysis.names) > 1 or not has_figure
@@ -88,7 +79,7 @@ def _headlines(analysis: RunAnalysis, point: Point, names: Sequence[str]) -> dic
     """The headline of these contenders at a point, in the order of the ranking, with its bar."""
     headline = analysis.headline
     order = [name for name in analysis.rankings[headline.name, point].order if name in names]
-    values = {name: analysis.cell(name, point).metrics.get(headline.name) for name in order}
+    values = {name: analysis.figure(name, point) for name in order}
     figures = {name: cells.figure(analysis.cell(name, point), headline, with_interval=True) for name in order}
     most = max((value.estimate for value in values.values() if value), default=0.0)
     shares = {name: value.estimate / most for name, value in values.items() if value and most > 0}
@@ -104,16 +95,11 @@ def point_table(analysis: RunAnalysis, point: Point) -> TableData:
     early = ", ".join(each.contender for each in compared if each.overstated)
     needed = {"contender", headline.title, f"× {analysis.experiment.baseline}", "verdict", "rank"}
     others = [column for column, _ in rows[0] if column not in needed]
-    return table(
-        analysis.label(point),
-        rows,
-        notes=(
-            *point_notes(analysis, point),
-            *([f"Stopped when decided, so likely nearer to 1: the ratios of {early}."] if early else []),
-        ),
-        # The verdict stays: without it a ratio cannot be read.
-        narrow=(*reversed(others), "rank"),
-    )
+    notes = point_notes(analysis, point)
+    if early:
+        notes.append(f"Stopped when decided, so likely nearer to 1: the ratios of {early}.")
+    # The verdict stays: without it a ratio cannot be read.
+    return table(analysis.label(point), rows, notes=notes, narrow=(*reversed(others), "rank"))
 
 
 def point_rows(analysis: RunAnalysis, point: Point) -> list[Row]:
@@ -165,37 +151,26 @@ def other_metrics(analysis: RunAnalysis, point: Point) -> list[Metric]:
 
 def metric_table(analysis: RunAnalysis, metric: Metric, names: Sequence[str] = ()) -> TableData:
     """One metric: a row for each point, a column for each contender, or for each of `names`."""
-    columns = {
-        cells.name(analysis, name): [
-            cells.figure(analysis.cell(name, point), metric) for point in analysis.points
-        ]
-        for name in names or analysis.names
-    }
-    rows, notes = _over_points(analysis, columns), (_IMPLAUSIBLE,) if analysis.implausible else ()
+    rows: list[Row] = []
+    columns = [(cells.name(analysis, name), name) for name in names or analysis.names]
+    for point in analysis.points:
+        figures = ((column, cells.figure(analysis.cell(name, point), metric)) for column, name in columns)
+        rows.append([("point", analysis.label(point)), *figures])
+    notes = (_IMPLAUSIBLE,) if analysis.implausible else ()
     return table(f"{metric.title}: {metric.explanation}", rows, "medians over blocks", notes=notes)
 
 
 def ratio_table(analysis: RunAnalysis, metric: Metric) -> TableData:
     """The ratios of one metric: a row for each point, a column for each pair."""
-    columns = {
-        " / ".join(pair): [
-            cells.ratio(analysis.comparison(metric, *pair, point), metric) for point in analysis.points
-        ]
-        for pair in analysis.pairs
-    }
+    rows: list[Row] = []
+    for point in analysis.points:
+        compared = ((pair, analysis.comparison(metric, *pair, point)) for pair in analysis.pairs)
+        ratios = ((" / ".join(pair), cells.ratio(each, metric)) for pair, each in compared)
+        rows.append([("point", analysis.label(point)), *ratios])
     subtitle = "with 95 % intervals"
     if metric not in analysis.examination.confirmatory:
         subtitle += "; exploratory: its verdicts have an error rate of their own"
-    rows = _over_points(analysis, columns)
     return table(f"{metric.title}: ratios from pairs inside blocks", rows, subtitle)
-
-
-def _over_points(analysis: RunAnalysis, columns: Mapping[str, Sequence[TableCell]]) -> list[Row]:
-    """A row for each point, with the cell that each column has there."""
-    return [
-        [("point", analysis.label(point)), *zip(columns, row, strict=True)]
-        for point, row in zip(analysis.points, zip(*columns.values(), strict=True), strict=True)
-    ]
 
 
 def machine_table(analysis: RunAnalysis) -> TableData | None:
@@ -234,28 +209,18 @@ def breakdown_table(analysis: RunAnalysis) -> TableData | None:
         return None
     metrics = [analysis.measurement.metric(name) for name in analysis.measurement.breakdown]
     several = len({cell.point for cell in analysis.breakdown}) > 1
-    labels = {cell: analysis.label(cell.point) for cell in analysis.breakdown}
-    return table(
-        "Where the time went",
-        [
-            [
-                ("contender", cell.contender),
-                *([("point", label)] if several else []),
-                *(
-                    (each.title, cells.estimate(analysis.cells[cell].metrics.get(each.name), each.unit))
-                    for each in metrics
-                ),
-            ]
-            for cell, label in labels.items()
-        ],
-        "medians over blocks; times are sums over all units of a kind",
-        notes=(
-            f"{labels[cell]}: {diagnosis}." if several else f"{diagnosis}."
-            for cell, diagnosis in analysis.breakdown.items()
-            if diagnosis
-        ),
-        narrow=(metric.title for metric in reversed(metrics)),
-    )
+    rows: list[Row] = []
+    notes = []
+    for cell, diagnosis in analysis.breakdown.items():
+        label, figures = analysis.label(cell.point), analysis.cells[cell].metrics
+        row: Row = [("contender", cell.contender), *([("point", label)] if several else [])]
+        row += [(each.title, cells.estimate(figures.get(each.name), each.unit)) for each in metrics]
+        rows.append(row)
+        if diagnosis:
+            notes.append(f"{label}: {diagnosis}." if several else f"{diagnosis}.")
+    subtitle = "medians over blocks; times are sums over all units of a kind"
+    narrow = (metric.title for metric in reversed(metrics))
+    return table("Where the time went", rows, subtitle, notes=notes, narrow=narrow)
 
 
 def warm_up_table(analysis: RunAnalysis) -> TableData | None:
@@ -265,22 +230,18 @@ def warm_up_table(analysis: RunAnalysis) -> TableData | None:
         return None
     metric = analysis.measurement.metric(name)
     by_cell = {warm_up.cell: warm_up for warm_up in analysis.warm_ups}
-    cells_in_order = (Cell(contender, point) for point in analysis.points for contender in analysis.names)
+    rows = [_warm_up_row(analysis, by_cell[cell], metric) for cell in analysis.cells if cell in by_cell]
+    title = f"{metric.title}: first and steady, inside one process"
+    how = "medians over blocks; `steady from`: the number of the repeat; `first answer` and `steady after`: "
+    how += "since the process began; blocks are counted where they differ"
+    notes = [f"With fewer than {MIN_FOR_STEADY_STATE} repeats no steady state can be detected."]
     is_long_enough = all(warm_up.is_long_enough for warm_up in analysis.warm_ups)
-    return table(
-        f"{metric.title}: first and steady, inside one process",
-        [_warm_up_row(analysis, by_cell[cell], metric) for cell in cells_in_order if cell in by_cell],
-        "medians over blocks; `steady from`: the number of the repeat; `first answer` and `steady after`: "
-        "since the process began; blocks are counted where they differ",
-        notes=()
-        if is_long_enough
-        else (f"With fewer than {MIN_FOR_STEADY_STATE} repeats no steady state can be detected.",),
-        narrow=("repeats", "steady from"),
-    )
+    narrow = ("repeats", "steady from")
+    return table(title, rows, how, notes=() if is_long_enough else notes, narrow=narrow)
 
 
 def _warm_up_row(analysis: RunAnalysis, warm_up: WarmUp, metric: Metric) -> Row:
-    cell = warm_up.cell
+    cell, figures = warm_up.cell, analysis.cells[warm_up.cell].metrics
     # `warming up`, or `5 × steady, 2 × warming up` where blocks differ.
     kinds = sorted(warm_up.kinds.items(), key=lambda item: -item[1])
     course = ", ".join(f"{n} × {kind}" if len(kinds) > 1 else str(kind) for kind, n in kinds)
@@ -295,10 +256,8 @@ def _warm_up_row(analysis: RunAnalysis, warm_up: WarmUp, metric: Metric) -> Row:
         ("repeats", TableCell(f"{len(warm_up.medians):,}")),
         ("first", TableCell(units.quantity(warm_up.first, metric.unit))),
         *zip(("steady", "first / steady", "steady from"), steady, strict=True),
-        *(
-            (title, cells.estimate(analysis.cells[cell].metrics.get(each.name), "s"))
-            for title, each in (("first answer", FIRST_ANSWER), ("steady after", STEADY_AFTER))
-        ),
+        ("first answer", cells.estimate(figures.get(FIRST_ANSWER.name), "s")),
+        ("steady after", cells.estimate(figures.get(STEADY_AFTER.name), "s")),
         ("course", course),
     ]
 
@@ -326,17 +285,19 @@ def published_tables(analysis: RunAnalysis) -> Iterator[TableData]:
 
 
 def scaling_tables(analysis: RunAnalysis) -> Iterator[TableData]:
-    """A table for each law over cores and setting of the other factors, and for each law over a size."""
+    """A table for each slope, for each law over cores and setting of the other factors, and for each law over
+    a size."""
+    for slope in analysis.slopes:
+        law, titles = slope.law, {fixed: str(fixed) for _, fixed in slope.values}
+        yield table(law.title, _by_setting(slope, titles, law.title, law.unit), law.explanation)
     for scaling in analysis.cores_scaling:
         yield _cores_table(analysis, scaling)
     for growth in analysis.growth:
         metric, size = analysis.measurement.metric(growth.law.metric), counted(analysis, growth.law.over)
         titles = {fixed: analysis.setting(fixed) for _, fixed in growth.values}
-        yield table(
-            f"{metric.title}: growth with {size}",
-            _by_setting(growth, titles, "exponent", ""),
-            f"the power of {size} with which it grows: 1 is in proportion; with 95 % intervals",
-        )
+        rows = _by_setting(growth, titles, "exponent", "")
+        how = f"the power of {size} with which it grows: 1 is in proportion; with 95 % intervals"
+        yield table(f"{metric.title}: growth with {size}", rows, how)
 
 
 def _by_setting(growth: Growth[Any], titles: Mapping[Point, str], only: str, unit: str) -> list[Row]:
@@ -381,19 +342,16 @@ def _cores_table(analysis: RunAnalysis, scaling: CoresScaling) -> TableData:
         notes.append(
             "Three numbers of cores fit a law with three parameters exactly: nothing is left to check it."
         )
-    return table(
-        f"Scaling over cores: {setting}" if setting else "Scaling over cores",
-        [_cores_row(row, scaling) for row in scaling.rows],
-        f"of {noun}, from pairs in blocks, with 95 % intervals; efficiency is speed-up over cores",
-        notes=notes,
-        narrow=("coherency", "contention", "efficiency"),
-    )
+    title = f"Scaling over cores: {setting}" if setting else "Scaling over cores"
+    subtitle = f"of {noun}, from pairs in blocks, with 95 % intervals; efficiency is speed-up over cores"
+    rows = [_cores_row(row, scaling) for row in scaling.rows]
+    return table(title, rows, subtitle, notes=notes, narrow=("coherency", "contention", "efficiency"))
 
 
 def _cores_row(row: ScaledContender, scaling: CoresScaling) -> Row:
     shown: Row = [("contender", row.contender)]
-    speed_ups = ((cores, row.speed_ups.get(cores)) for cores in scaling.levels)
-    shown += [(f"speed-up on {cores}", cells.interval(ratio, "")) for cores, ratio in speed_ups]
+    for cores in scaling.levels:
+        shown.append((f"speed-up on {cores}", cells.interval(row.speed_ups.get(cores), "")))
     shown.append(("efficiency", TableCell(units.percent(row.efficiency))))
     if scaling.fitted_levels:
         fit = row.fit
