@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, Page, ViewportSize
 
 from ringside.analysis.run import analysis_of
-from ringside.render.site.site import render_pages
+from ringside.render.html.page import render_page
 from ringside.store import record
 from tests.render.html.test_accessibility import SCHEMES, assert_none, violations
 from tests.render.html.test_report_browser import PHONE, SHEET, column, is_dark, sideways
@@ -71,7 +71,7 @@ def test_no_page_is_wider_than_a_phone(browser: Browser) -> None:
 def test_the_page_of_a_whole_suite_is_short(browser: Browser, tmp_path: Path) -> None:
     """Made from today's record: eight problems, up to thirty programs, all folded away but the answers."""
     store = record.read(SITE.parents[1] / "records" / "today.json.xz")
-    text = render_pages([analysis_of(store, run) for run in store.runs()])
+    text = render_page([analysis_of(store, run) for run in store.runs()])
     (tmp_path / "report.html").write_text(text, encoding="utf-8")
     with watched(browser, [], "file://") as page:
         page.goto((tmp_path / "report.html").as_uri())

@@ -14,7 +14,7 @@ from ringside.errors import RingsideError, UsageError
 from ringside.model.catalogue import Question
 from ringside.model.design import Metric
 from ringside.model.results import RunState
-from ringside.render.site.site import render_pages
+from ringside.render.html.page import render_page
 from ringside.render.text.answers import short_answer
 from ringside.store import RunSummary, Store
 from ringside.store.database import runs_of
@@ -163,7 +163,7 @@ class Views:
 
         def make() -> bytes:
             analyses = [analysis_of(store, run) for run in runs]
-            return render_pages(analyses, self._questions(), home="/").encode()
+            return render_page(analyses, self._questions(), home="/").encode()
 
         return _kept(self._reports, _KEPT_REPORTS, key, make)
 

@@ -10,8 +10,9 @@ from playwright.sync_api import Browser, Page
 
 from ringside.analysis.run import analysis_of
 from ringside.model.design import Experiment
+from ringside.render.html.page import render_page
 from ringside.render.plots.charts import missing
-from ringside.render.site.site import render_pages, write_site
+from ringside.render.site.site import write_site
 from ringside.store import Store
 from tests.support.browsers import wait_until_drawn, watched
 from tests.support.live_pages import serving
@@ -85,8 +86,8 @@ def test_reports(browser: Browser, stored: tuple[Path, list[str]], tmp_path: Pat
     store = Store(path, create=False)
     parts = [analysis_of(store, store.run(run)) for run in runs]
     store.close()
-    (tmp_path / "suite.html").write_text(render_pages(parts[1:5]), encoding="utf-8")
-    (tmp_path / "single.html").write_text(render_pages(parts[:1]), encoding="utf-8")
+    (tmp_path / "suite.html").write_text(render_page(parts[1:5]), encoding="utf-8")
+    (tmp_path / "single.html").write_text(render_page(parts[:1]), encoding="utf-8")
 
     def opened(page: Page) -> None:
         wait_until_drawn(page)

@@ -12,8 +12,8 @@ import pytest
 from playwright.sync_api import Browser, Download, Page, ViewportSize, expect
 
 from ringside.analysis.run import analysis_of
-from ringside.render.plots.charts import charts, missing, prefixes
-from ringside.render.site.site import render_pages
+from ringside.render.html.page import render_page
+from ringside.render.plots.charts import charts_of, missing
 from ringside.store import Store
 from tests.support.browsers import PATIENCE_MS, wait_until_drawn, watched
 from tests.support.runs import experiment, make_run
@@ -39,9 +39,9 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     pages = [analysis_of(store, run) for run in runs]
     store.close()
-    (folder / "report.html").write_text(render_pages(pages), encoding="utf-8")
-    drawn = [charts(run, prefix) for run, prefix in zip(pages, prefixes(pages), strict=True)]
-    stems = [panel.stem for of_run in drawn for chart in of_run for panel in chart.panels]
+    (folder / "report.html").write_text(render_page(pages), encoding="utf-8")
+    drawn = itertools.chain(*charts_of(pages))
+    stems = [panel.stem for chart in drawn for panel in chart.panels]
     (folder / "names.txt").write_text("\n".join(stems), encoding="utf-8")
     return folder / "report.html"
 

@@ -332,7 +332,7 @@ def read(text: str) -> list[dict[str, str]]:
 
 @needs_extra
 def test_each_plot_as_svg_png_and_csv() -> None:
-    files = charts_module.figures([RUN])
+    files = charts_module.figures(charts(RUN))
     stems = [
         "01-per-hop-nodes-10",
         "02-per-hop-nodes-20",
@@ -350,8 +350,8 @@ def test_each_plot_as_svg_png_and_csv() -> None:
     # Files of several runs have the experiment in their names, or the run where several are of one.
     later, other = (with_figures(RUN, run=dataclasses.replace(RUN.run, id=name)) for name in "ab")
     other = with_figures(other, experiment=dataclasses.replace(RUN.experiment, name="other"))
-    assert charts_module.prefixes([RUN, later, other]) == [RUN.run.id, "a", "other"]
-    assert charts(other, "other")[0].panels[0].stem == f"other-{stems[0]}"
+    stems_of_three = [each[0].panels[0].stem for each in charts_module.charts_of([RUN, later, other])]
+    assert stems_of_three == [f"{name}-{stems[0]}" for name in (RUN.run.id, "a", "other")]
 
 
 @needs_extra
@@ -371,4 +371,4 @@ def test_a_table_has_all_series_and_not_what_only_draws() -> None:
 def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(charts_module, "missing", lambda: "vl-convert-python")
     with pytest.raises(ReportError, match="need vl-convert-python: .* extra `report`"):
-        charts_module.figures([RUN])
+        charts_module.figures(charts(RUN))

@@ -15,44 +15,47 @@ from markupsafe import Markup
 
 from ringside import units
 from ringside.analysis.run import RunAnalysis
-from ringside.analysis.suite import SuiteAnalysis
+from ringside.analysis.suite import analyse_suite
+from ringside.model.catalogue import Question
 from ringside.model.design import Point, grouped
 from ringside.render.export.documents import FORMAT, document
 from ringside.render.html import templates
 from ringside.render.html.templates import environment, json_element, packed, policy, script, vega
-from ringside.render.plots.charts import CONFIG, MARKS, charts, missing, prefixes
+from ringside.render.plots.charts import CONFIG, MARKS, charts_of, missing
+from ringside.render.plots.spec import Chart, Panel
 from ringside.render.text.cells import TableData, plain_table
 from ringside.render.text.command import command, own_command
-from ringside.render.text.tables import point_table, tables
 from ringside.render.text.words import listed
 from ringside.store.plans import SuiteSelection
 from ringside.text import capitalised
 
 
-def render(suite: SuiteAnalysis, source_texts: Mapping[str, str], *, home: str = "") -> str:
-    """The whole page. `source_texts`: by hash, as in plans; `home`: the address of the list it is one of."""
-    analyses = suite.runs
+def render_page(analyses: Sequence[RunAnalysis], questions: Sequence[Question] = (), home: str = "") -> str:
+    """The page of runs with the questions that they answer. `home`: the address of the list of runs."""
+    suite = analyse_suite(analyses, questions)
     # The command line's documents, with the figures of each block besides.
     documents = list(map(document, analyses))
     for values, analysis in zip(documents, analyses, strict=True):
         for row, cell in zip(values["cells"], analysis.cells.values(), strict=True):
             row["by_block"] = {name: dict(by_block) for name, by_block in cell.by_block.items()}
-    asked = {id(part.standing.analysis) for each in suite.answers for part in each.parts if part.standing}
+    asked = [part.standing.analysis for each in suite.answers for part in each.parts if part.standing]
+    drawn: Sequence[Sequence[Chart]] = [()] * len(analyses) if missing() else charts_of(analyses)
     sections: list[dict[str, Any]] = [
         {
             "id": f"run-{number}",
             "analysis": analysis,
             # The picture of a question is that of its run.
-            "is_asked": id(analysis) in asked,
-            "details": details(analysis, prefix),
+            "is_asked": analysis in asked,
+            "charts": by_point(analysis, charts),
         }
-        for number, (analysis, prefix) in enumerate(zip(analyses, prefixes(analyses), strict=True), 1)
+        for number, (analysis, charts) in enumerate(zip(analyses, drawn, strict=True), 1)
     ]
     # In the order of the page, by which its script finds them.
-    groups = (group for section in sections for group in section["details"])
-    specs = [panel.spec for group in groups for _, panels in group["charts"] for panel in panels]
+    groups = (group for section in sections for _, charts in section["charts"] for group in charts)
+    specs = [panel.spec for _, panels in groups for panel in panels]
+    sources = {digest: text for analysis in analyses for digest, text in analysis.sources.items()}
     names = dict.fromkeys(name for analysis in analyses for name in analysis.names)
-    contenders = [_contender(name, analyses, source_texts) for name in names]
+    contenders = [_contender(name, analyses, sources) for name in names]
     # By hash, each once, with its colours as HTML.
     files = {digest: (path, text) for each in contenders for path, digest, text in each["files"]}
     texts = {digest: templates.highlighted(path, text) for digest, (path, text) in files.items()}
@@ -68,7 +71,8 @@ def render(suite: SuiteAnalysis, source_texts: Mapping[str, str], *, home: str =
         anchors={each["analysis"].experiment.name: f"#{each['id']}" for each in sections},
         home=home,
         contenders=contenders,
-        machines=_machines(analyses),
+        # Those of runs that agree in all that lasts longer than a run, together.
+        machines=grouped((tuple(_lasting_facts(each.run.host)), each.run.id) for each in analyses),
         moments=_moments(analyses),
         policy=policy([behaviour, *([library] if specs else [])]),
         behaviour=behaviour,
@@ -88,21 +92,16 @@ def _library() -> tuple[Markup, str]:
     return library, packed(str(library))
 
 
-def details(analysis: RunAnalysis, prefix: str) -> list[dict[str, Any]]:
-    """The plots and tables of each point, then those of several points together. `prefix`: of the plots'
-    files."""
-    by_point: dict[Point | None, dict[str, Any]] = {}
-    for point in analysis.points:
-        heading = f"{capitalised(analysis.label(point))}: all figures"
-        own = [point_table(analysis, point)]
-        by_point[point] = {"title": heading, "charts": [], "tables": own, "is_point": True}
-    heading = "All points" if len(by_point) > 1 else "Other plots and tables"
-    others = tables(analysis, is_part=True, by_point=False)
-    by_point[None] = {"title": heading, "charts": [], "tables": others, "is_point": False}
-    for chart in () if missing() else charts(analysis, prefix):
-        for where, panels in itertools.groupby(chart.panels, key=attrgetter("point")):
-            by_point[where]["charts"].append((chart, list(panels)))
-    return [each for each in by_point.values() if each["charts"] or each["tables"]]
+def by_point(
+    analysis: RunAnalysis, charts: Sequence[Chart]
+) -> list[tuple[Point | None, list[tuple[Chart, list[Panel]]]]]:
+    """The plots of each point, then those of several points together."""
+    groups = grouped(
+        (point, (chart, list(panels)))
+        for chart in charts
+        for point, panels in itertools.groupby(chart.panels, key=attrgetter("point"))
+    )
+    return [(point, groups.get(point, [])) for point in (*analysis.points, None)]
 
 
 def title(analyses: Sequence[RunAnalysis]) -> str:
@@ -208,11 +207,6 @@ def _contender(name: str, analyses: Sequence[RunAnalysis], texts: Mapping[str, s
         "readme": templates.markdown(readmes[0]) if readmes else "",
         "files": [file for file in listed_files if file[0].lower() != "readme.md"],
     }
-
-
-def _machines(analyses: Sequence[RunAnalysis]) -> dict[tuple[tuple[str, str], ...], list[str]]:
-    """The facts of each machine, with the runs that agree in all that lasts longer than a run."""
-    return grouped((tuple(_lasting_facts(analysis.run.host)), analysis.run.id) for analysis in analyses)
 
 
 def _moments(analyses: Sequence[RunAnalysis]) -> TableData:

@@ -13,6 +13,7 @@ import itertools
 import json
 import re
 from collections.abc import Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -34,8 +35,9 @@ from ringside.render.text.changes import change_table, diff_answer, diff_tables,
 from ringside.render.text.command import command_to_repeat, own_command
 from ringside.render.text.contenders import claim_table, contender_table
 from ringside.render.text.diagnostics import for_pages
+from ringside.render.text.tables import point_table, tables
 from ringside.render.text.words import heading, machine, where
-from ringside.text import minute, one_line
+from ringside.text import capitalised, minute, one_line
 
 FOLDER = Path(__file__).parent
 
@@ -91,12 +93,10 @@ def highlighted(path: str, text: str) -> Markup:
     from pygments import token as kinds  # type: ignore[import-untyped]
 
     marks = ((kinds.Comment, "i"), (kinds.String, "em"), (kinds.Keyword, "b"))
-
-    def element_of(token: Any) -> str:
-        return next((element for kind, element in marks if token in kind), "")
-
+    tokens = lexer.get_tokens(text)
+    parts = ((next((mark for kind, mark in marks if token in kind), ""), part) for token, part in tokens)
     pieces = []
-    for element, group in itertools.groupby(lexer.get_tokens(text), key=lambda each: element_of(each[0])):
+    for element, group in itertools.groupby(parts, key=itemgetter(0)):
         piece = "".join(part for _, part in group)
         marked = Markup(f"<{element}>{{}}</{element}>" if element and piece.strip() else "{}")
         pieces.append(marked.format(piece))
@@ -164,7 +164,7 @@ def vega() -> str:
 _FUNCTIONS = (
     *(answers, change_table, claim_table, colour, command_to_repeat, contender_table, diff_answer),
     *(diff_chart, diff_tables, drawing, for_pages, heading, headline_picture, history_chart, missing),
-    *(own_command, run_table, standing_picture, tint, where),
+    *(own_command, point_table, run_table, standing_picture, tables, tint, where),
 )
 
 
@@ -179,7 +179,8 @@ def environment(folder: Path = FOLDER) -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.filters |= {"code": code, "kinds": column_kinds, "machine": machine, "minute": minute}
+    templates.filters |= {"capitalised": capitalised, "code": code, "kinds": column_kinds}
+    templates.filters |= {"machine": machine, "minute": minute}
     templates.filters["part"] = functools.partial(quote, safe="")
     templates.filters["json"] = functools.partial(json.dumps, indent=2, ensure_ascii=False)
     templates.globals |= {"version": __version__, "sentences": families.sentences, "units": units}

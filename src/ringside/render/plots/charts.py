@@ -6,7 +6,7 @@ import itertools
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,12 +28,12 @@ def missing() -> str | None:
 CONFIG: Json = template("config")
 
 
-def prefixes(analyses: Sequence[RunAnalysis]) -> list[str]:
-    """For each of several runs what the names of its files begin with: its experiment, or its own id where
-    others are of that experiment, too."""
+def charts_of(analyses: Sequence[RunAnalysis]) -> list[list[Chart]]:
+    """The plots of each of several runs; the names of their files begin with the experiment, or with the id
+    of the run where others are of that experiment, too."""
     counts = Counter(each.experiment.name for each in analyses)
-    named = [each.run.id if counts[each.experiment.name] > 1 else each.experiment.name for each in analyses]
-    return named if len(named) > 1 else [""]
+    names = [each.run.id if counts[each.experiment.name] > 1 else each.experiment.name for each in analyses]
+    return [charts(each, name if len(names) > 1 else "") for each, name in zip(analyses, names, strict=True)]
 
 
 def charts(analysis: RunAnalysis, prefix: str = "") -> list[Chart]:
@@ -82,20 +82,18 @@ _WIDTH = 640
 _SCALE = 2
 
 
-def figures(analyses: Sequence[RunAnalysis]) -> dict[str, bytes]:
-    """Each panel of each run as three files, by name. Raises ReportError if a package is missing."""
+def figures(charts: Iterable[Chart]) -> dict[str, bytes]:
+    """Each panel as three files, by name. Raises ReportError if a package is missing."""
     if absent := missing():
         raise ReportError(f"figures need {absent}: run `make setup`, or install the extra `report`")
     convert = importlib.import_module("vl_convert")
     files = {}
-    for analysis, prefix in zip(analyses, prefixes(analyses), strict=True):
-        for chart in charts(analysis, prefix):
-            for panel in chart.panels:
-                title = chart.title if len(chart.panels) == 1 else f"{chart.title}: {panel.title}"
-                svg = convert.vegalite_to_svg(standing_alone(panel, title))
-                files[f"{panel.stem}.svg"] = svg.encode()
-                files[f"{panel.stem}.png"] = convert.svg_to_png(svg, scale=_SCALE)
-                files[f"{panel.stem}.csv"] = figures_as_csv(panel.spec).encode()
+    for chart, panel in ((each, panel) for each in charts for panel in each.panels):
+        title = chart.title if len(chart.panels) == 1 else f"{chart.title}: {panel.title}"
+        svg = convert.vegalite_to_svg(standing_alone(panel, title))
+        files[f"{panel.stem}.svg"] = svg.encode()
+        files[f"{panel.stem}.png"] = convert.svg_to_png(svg, scale=_SCALE)
+        files[f"{panel.stem}.csv"] = figures_as_csv(panel.spec).encode()
     return files
 
 
@@ -121,10 +119,6 @@ def standing_alone(panel: Panel, title: str) -> str:
     page = (Path(__file__).parents[1] / "html" / "page.css").read_text(encoding="utf-8")
     colours = dict(re.findall(r"--([a-z0-9]+): *(#[0-9a-f]{6});", page.split("}", 1)[0]))
     look = {"anchor": "start", "fontSize": 13, "limit": _WIDTH, "color": "var(--ink)"}
-    spec = {
-        **panel.spec,
-        "width": _WIDTH,
-        "config": {**CONFIG, "background": "white"},
-        "title": {"text": title, **look},
-    }
-    return re.sub(r"var\(--([a-z0-9]+)\)", lambda match: colours[match[1]], json.dumps(spec))
+    spec = {**panel.spec, "width": _WIDTH, "config": {**CONFIG, "background": "white"}}
+    text = json.dumps({**spec, "title": {"text": title, **look}})
+    return re.sub(r"var\(--([a-z0-9]+)\)", lambda match: colours[match[1]], text)

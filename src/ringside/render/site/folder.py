@@ -2,6 +2,7 @@
 its files with hashes, pages and badges name their maker."""
 
 import hashlib
+import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import msgspec
 from ringside.analysis.run import RunAnalysis
 from ringside.errors import ReportError
 from ringside.files import PARTIAL, whole_file
-from ringside.render.plots.charts import figures
+from ringside.render.plots.charts import charts_of, figures
 from ringside.text import one_line
 
 MANIFEST = "ringside.json"
@@ -137,4 +138,4 @@ def write_figures(path: Path, analyses: Sequence[RunAnalysis]) -> list[str]:
     """Write each plot as SVG, PNG and CSV into a folder; the names of the files. Raises ReportError before it
     would overwrite another's file."""
     folder = Folder(path, "figures", beside_others=True)
-    return folder.write(figures(analyses))
+    return folder.write(figures(itertools.chain(*charts_of(analyses))))

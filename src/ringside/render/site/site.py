@@ -1,7 +1,6 @@
-"""The page of some runs, badges, posts, and sites: folders with a page per run, a history per experiment,
-data, and feeds (Atom, RFC 4287; JSON Feed 1.1). Each call adds or updates runs."""
+"""Badges, posts, and sites: folders with a page per run, a history per experiment, data, and feeds (Atom, RFC
+4287; JSON Feed 1.1). Each call adds or updates runs."""
 
-import functools
 import json
 import re
 import unicodedata
@@ -18,12 +17,11 @@ from markupsafe import Markup
 from ringside.analysis.history import HistoryRun, history, of_analysis
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import analyse_suite
-from ringside.model.catalogue import Question
 from ringside.model.design import Metric, Point, grouped
 from ringside.model.results import Answer, Interval
 from ringside.render.export import formats
 from ringside.render.export.documents import document
-from ringside.render.html.page import commands, render, title
+from ringside.render.html.page import commands, render_page, title
 from ringside.render.html.templates import environment, read_file
 from ringside.render.plots.charts import charts, figures, missing
 from ringside.render.site.folder import Folder
@@ -39,19 +37,9 @@ _MAX_ENTRIES = 50
 _MAX_LENGTH = 2000
 
 
-def render_pages(pages: Sequence[RunAnalysis], questions: Sequence[Question] = (), *, home: str = "") -> str:
-    """The page of runs with the questions that they answer. `home`: the address of the list of runs."""
-    sources = {digest: text for each in pages for digest, text in each.sources.items()}
-    return render(analyse_suite(pages, questions), sources, home=home)
-
-
-@functools.cache
-def _style() -> Markup:
-    return Markup(read_file("page.css") + (TEMPLATES / "site.css").read_text("utf-8"))
-
-
 def _rendered(template: str, **values: Any) -> bytes:
-    return environment(TEMPLATES).get_template(template).render(style=_style(), **values).encode()
+    style = Markup(read_file("page.css") + (TEMPLATES / "site.css").read_text("utf-8"))
+    return environment(TEMPLATES).get_template(template).render(style=style, **values).encode()
 
 
 _SIDE, _CHARACTER = 6, 6.4
@@ -103,15 +91,11 @@ class SiteRun(msgspec.Struct, frozen=True):
         return file_name(self.id)
 
     @property
-    def started(self) -> str:
-        return minute(self.started_at)
-
-    @property
     def entry(self) -> dict[str, str]:
         """As an entry of a feed; its id is the same wherever the site lies."""
         return {
             "id": _urn("run", self.id),
-            "title": one_line(f"{self.title} ({self.started})", _MAX_LENGTH),
+            "title": one_line(f"{self.title} ({minute(self.started_at)})", _MAX_LENGTH),
             "updated": self.ended_at or self.started_at,
             "path": f"runs/{self.name}.html",
             "summary": one_line(" ".join(f"{text}." for text in self.answers), _MAX_LENGTH),
@@ -162,7 +146,7 @@ def write_site(path: Path, pages: Sequence[RunAnalysis], base: str = "") -> list
     }
     for each in pages:
         name = file_name(each.run.id)
-        files[f"runs/{name}.html"] = render_pages([each], home="../index.html").encode()
+        files[f"runs/{name}.html"] = render_page([each], home="../index.html").encode()
         files |= data_files(each)
     for experiment in dict.fromkeys(analysis.experiment.name for analysis in analyses.values()):
         mine, name = by_experiment[experiment], file_name(experiment)
@@ -191,13 +175,11 @@ def _history_page(folder: Folder, runs: Sequence[SiteRun], analyses: Mapping[str
 def _published_run(values: Mapping[str, Any]) -> tuple[HistoryRun, Metric]:
     """A run as far as its history needs it, and the metric of its headline, of its `data_files`."""
     metric, contenders = Metric(**values["headline"]), values["contenders"]
-    medians = {
-        (cell["contender"], Point(tuple(cell["point"].items()))): Interval(
-            figure["median"], figure["low"], figure["high"], figure["n"]
-        )
-        for cell in values["cells"]
-        if (figure := cell["metrics"].get(metric.name))
-    }
+    medians = {}
+    for cell in values["cells"]:
+        if figure := cell["metrics"].get(metric.name):
+            place = (cell["contender"], Point(tuple(cell["point"].items())))
+            medians[place] = Interval(figure["median"], figure["low"], figure["high"], figure["n"])
     run = HistoryRun(
         id=values["run"],
         started_at=values["started_at"],
@@ -222,14 +204,15 @@ def write_post(path: Path, analyses: Sequence[RunAnalysis]) -> list[str]:
     parts = []
     for number, analysis in enumerate(analyses, 1):
         place = f"plots/{number:02}" if several else "plots"
-        drawn = {} if missing() else figures([analysis])
-        files |= {f"{place}/{name}": data for name, data in drawn.items()}
+        drawn = [] if missing() else charts(analysis)
+        if drawn:
+            files |= {f"{place}/{name}": data for name, data in figures(drawn).items()}
         files |= data_files(analysis)
         files[f"badges/{file_name(analysis.experiment.name)}.svg"] = badge(analysis)
-        parts.append({"analysis": analysis, "place": place, "charts": charts(analysis) if drawn else []})
+        parts.append({"analysis": analysis, "place": place, "charts": drawn})
     suite = analyse_suite(analyses) if several else None
-    judged = suite.claims if suite else ()
-    tested = [each for each in judged if each.finding.answer is not Answer.NOT_TESTED]
+    claims = suite.claims if suite else ()
+    tested = [each for each in claims if each.finding.answer is not Answer.NOT_TESTED]
     text = rendered(
         TEMPLATES / "post.md.j2",
         title=title(analyses),
