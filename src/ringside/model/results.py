@@ -96,6 +96,9 @@ class TimeSeries:
     times: tuple[float, ...]
     values: tuple[float, ...]
 
+    def __iter__(self) -> Iterator[tuple[float, float]]:
+        return zip(self.times, self.values, strict=True)
+
 
 @dataclass(frozen=True, slots=True)
 class Timeline:

@@ -10,7 +10,7 @@ from ringside.analysis.distributions import PercentileCurve
 from ringside.analysis.history import History
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.scaling import CoresScaling
-from ringside.model.design import Metric, Point
+from ringside.model.design import Metric, Point, grouped
 from ringside.model.results import Interval
 from ringside.render.plots import spec
 from ringside.render.text.words import counted
@@ -46,10 +46,9 @@ def _is_line(estimates: Sequence[Estimate]) -> bool:
 
 def sweep(analysis: RunAnalysis, metric: Metric, factor: str) -> spec.Chart:
     """Lines over a factor: a pair of panels for each setting of the factors that do not follow it."""
-    others = following(analysis, factor)
-    together = ", ".join(counted(analysis, each) for each in others)
-    together = f" Other levels with each level of {counted(analysis, factor)}: {together}." if others else ""
-    drawn, name = both_scales(analysis, metric, factor), counted(analysis, factor)
+    name, drawn = counted(analysis, factor), both_scales(analysis, metric, factor)
+    others = ", ".join(counted(analysis, each) for each in following(analysis, factor))
+    together = f" Other levels with each level of {name}: {others}." if others else ""
     return spec.chart("sweep", drawn, metric.explanation, metric=metric, factor=name, together=together)
 
 
@@ -156,19 +155,11 @@ def _percentile_lines(
             trials = "too few requests in each"
             if low is not None and high is not None:
                 trials = f"{units.quantity(low, 'ns')} – {units.quantity(high, 'ns')}"
-            rows.append(
-                {
-                    "contender": curve.cell.contender,
-                    "x": percentile_place(each.level),
-                    "value": each.value_ns / unit,
-                    "low": low / unit if low else None,
-                    "high": high / unit if high else None,
-                    "level": f"{str(percent).removesuffix('.0')} %",
-                    "shown": units.quantity(each.value_ns, "ns"),
-                    "trials": trials,
-                    "n": f"{curve.requests:,}",
-                }
-            )
+            row: spec.Json = {"contender": curve.cell.contender, "x": percentile_place(each.level)}
+            row |= {"value": each.value_ns / unit, "low": low / unit if low else None}
+            row |= {"high": high / unit if high else None, "level": f"{str(percent).removesuffix('.0')} %"}
+            row |= {"shown": units.quantity(each.value_ns, "ns"), "trials": trials}
+            rows.append(row | {"n": f"{curve.requests:,}"})
     xs = [row["x"] for row in rows]
     x = spec.x_axis("x", "percentile", xs, log=True, words=percentile_ticks(max(xs)))
     at = spec.LineLayers(x, y, analysis.names, analysis.floor)
@@ -207,30 +198,22 @@ def warm_up_charts(analysis: RunAnalysis) -> Iterator[spec.Chart]:
 
 def _warm_up_lines(analysis: RunAnalysis, metric: Metric, point: Point) -> spec.Json | None:
     """For each contender a thin line for each block and a thick one of medians over blocks."""
-    here = (each for each in analysis.warm_ups if each.cell.point == point)
-    warm_ups = [each for each in here if min(map(min, each.series)) > 0]
+    here = {each.cell.contender: each for each in analysis.warm_ups if each.cell.point == point}
+    warm_ups = {name: each for name, each in here.items() if min(map(min, each.series)) > 0}
     if not warm_ups:
         return None
-    values = (value for warm_up in warm_ups for series in warm_up.series for value in series)
+    values = (value for each in warm_ups.values() for series in each.series for value in series)
     unit, y = spec.axis(metric, values)
-    blocks = [
-        {"contender": name, "block": f"{name} {number}", "repeat": repeat, "value": value / unit}
-        for warm_up in warm_ups
-        for name in [warm_up.cell.contender]
-        for number, series in enumerate(warm_up.series, 1)
-        for repeat, value in _thinned(series)
-    ]
-    medians = [
-        {
-            "contender": warm_up.cell.contender,
-            "repeat": repeat,
-            "value": value / unit,
-            "shown": units.quantity(value, metric.unit),
-        }
-        for warm_up in warm_ups
-        for repeat, value in _thinned(warm_up.medians)
-    ]
-    last = max(len(warm_up.medians) for warm_up in warm_ups)
+    blocks: list[spec.Json] = []
+    medians: list[spec.Json] = []
+    for name, warm_up in warm_ups.items():
+        for number, series in enumerate(warm_up.series, 1):
+            own = {"contender": name, "block": f"{name} {number}"}
+            blocks += [{**own, "repeat": repeat, "value": value / unit} for repeat, value in _thinned(series)]
+        for repeat, value in _thinned(warm_up.medians):
+            shown = units.quantity(value, metric.unit)
+            medians.append({"contender": name, "repeat": repeat, "value": value / unit, "shown": shown})
+    last = max(len(each.medians) for each in warm_ups.values())
     x = spec.x_axis("repeat", "repeat", (1, last), log=last > _MOST_PLACES)
     at = spec.LineLayers(x, y, analysis.names, analysis.floor)
     tips = [spec.nominal("contender"), spec.quantitative("repeat"), spec.nominal("shown")]
@@ -250,34 +233,21 @@ def _thinned(series: Sequence[float]) -> Iterator[tuple[int, float]]:
 
 def speed_up_charts(analysis: RunAnalysis) -> Iterator[spec.Chart]:
     """For each law over cores a panel for each setting of the other factors."""
-    for law in dict.fromkeys(scaling.law for scaling in analysis.cores_scaling):
-        drawn = (
-            spec.Panel(analysis.setting(scaling.fixed) or "Speed-up", _speed_up_lines(analysis, scaling))
-            for scaling in analysis.cores_scaling
-            if scaling.law == law
-        )
-        yield spec.chart("speed-up", drawn)
+    for scalings in grouped((each.law, each) for each in analysis.cores_scaling).values():
+        drawn = ((analysis.setting(each.fixed), _speed_up_lines(analysis, each)) for each in scalings)
+        yield spec.chart("speed-up", (spec.Panel(title or "Speed-up", lines) for title, lines in drawn))
 
 
 def _speed_up_lines(analysis: RunAnalysis, scaling: CoresScaling) -> spec.Json:
     """Dots with intervals, fitted curves, and the ideal as a dashed line up to the end of the axis."""
-    rows: list[spec.Json] = [
-        {
-            "contender": row.contender,
-            "cores": cores,
-            "value": ratio.estimate,
-            "low": ratio.low,
-            "high": ratio.high,
-            "shown": units.ratio(ratio),
-        }
-        for row in scaling.rows
-        for cores, ratio in {1: Interval(1.0, None, None, 0), **row.speed_ups}.items()
-    ]
-    curves: list[spec.Json] = [
-        {"contender": row.contender, "cores": cores, "value": value}
-        for row in scaling.rows
-        for cores, value in scaling.curve(row)
-    ]
+    rows: list[spec.Json] = []
+    curves: list[spec.Json] = []
+    for row in scaling.rows:
+        name, curve = row.contender, scaling.curve(row)
+        curves += [{"contender": name, "cores": cores, "value": value} for cores, value in curve]
+        for cores, ratio in {1: Interval(1.0, None, None, 0), **row.speed_ups}.items():
+            interval = {"low": ratio.low, "high": ratio.high, "shown": units.ratio(ratio)}
+            rows.append({"contender": name, "cores": cores, "value": ratio.estimate, **interval})
     highest = 1.08 * max(spec.ends(ratio for row in scaling.rows for ratio in row.speed_ups.values()))
     y = spec.numbers("speed-up over one core", 0.0, max(highest, 1.08), log=False)
     words = {float(row["cores"]): str(row["cores"]) for row in rows}

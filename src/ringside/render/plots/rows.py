@@ -8,7 +8,7 @@ from ringside import units
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.run_diff import RunDiff
 from ringside.model.design import Metric, Point, grouped
-from ringside.model.results import Interval, Outcome
+from ringside.model.results import Interval
 from ringside.render.plots import spec
 from ringside.render.plots.lines import both_scales
 from ringside.render.text.words import counted, verdict_text, where
@@ -23,8 +23,7 @@ def dots(analysis: RunAnalysis, metric: Metric) -> spec.Chart:
     def draw(point: Point) -> spec.Json | None:
         cells = {name: analysis.cell(name, point) for name in analysis.names}
         values = {name: cell.metrics.get(metric.name) for name, cell in cells.items()}
-        failures = {name: [o for o in cell.outcomes if o is not Outcome.OK] for name, cell in cells.items()}
-        absent = {name: str(outcomes[0]) if outcomes else "–" for name, outcomes in failures.items()}
+        absent = {name: next(map(str, cell.failures), "–") for name, cell in cells.items()}
         return _dot_plot(analysis, metric, values, absent) if any(values.values()) else None
 
     return spec.chart("dots", spec.panels(analysis, draw), metric.explanation, metric=metric)
@@ -58,13 +57,11 @@ def slope_charts(analysis: RunAnalysis) -> Iterator[spec.Chart]:
         values = by_slope.get(slope.name, {})
         settings = dict.fromkeys(fixed for _, fixed in values)
         metric = Metric(slope.name, slope.unit, slope.title, slope.explanation)
-        drawn = (
-            spec.Panel(
-                (analysis.setting(fixed) or slope.title) if len(settings) > 1 else slope.title,
-                _dot_plot(analysis, metric, {name: values.get((name, fixed)) for name in analysis.names}, {}),
-            )
-            for fixed in settings
-        )
+        drawn = []
+        for fixed in settings:
+            title = (analysis.setting(fixed) if len(settings) > 1 else "") or slope.title
+            own = {name: values.get((name, fixed)) for name in analysis.names}
+            drawn.append(spec.Panel(title, _dot_plot(analysis, metric, own, {})))
         yield spec.chart("slope", drawn, slope.explanation, slope=slope)
         if slope.over in analysis.varying:
             measured, factor = analysis.measurement.metric(slope.metric), counted(analysis, slope.over)
@@ -117,25 +114,20 @@ def published_charts(analysis: RunAnalysis) -> Iterator[spec.Chart]:
             then = {"then": row.then, "then_shown": units.significant(row.then)}
             rows = by_pair.setdefault(row.label, [])
             rows.append(spec.estimate(analysis.label(row.point), row.now, now, 1.0, **then))
-        drawn = (
-            spec.Panel(pair, _dumbbells(spec.colour(pair.split(" / ")[0], analysis.floor), rows))
-            for pair, rows in by_pair.items()
-        )
+        drawn = (spec.Panel(pair, _dumbbells(analysis, pair, rows)) for pair, rows in by_pair.items())
         yield spec.chart("published", drawn, metric=both.metric, source=both.source)
 
 
-def _dumbbells(tint: str, rows: Sequence[spec.Json]) -> spec.Json:
+def _dumbbells(analysis: RunAnalysis, pair: str, rows: Sequence[spec.Json]) -> spec.Json:
     values = [row[key] for row in rows for key in ("low", "median", "high", "then") if row.get(key)]
     _, across = spec.axis(Metric("ratio", "", "times", ""), values, room=1.3, grid=True)
     low, high = across["scale"]["domain"]
-    channels = {"then": "then", "now": "median", "low": "low"}
-    layers = spec.template(
-        "dumbbells",
-        y=spec.row_axis([row["contender"] for row in rows]),
-        tint=tint,
-        tips=spec.tooltip(contender="point", then_shown="then", shown="now", interval="95 % interval", n="n"),
-        **{name: spec.quantitative(field, **across) for name, field in channels.items()},
-    )
+    tint = spec.colour(pair.split(" / ")[0], analysis.floor)
+    y = spec.row_axis([row["contender"] for row in rows])
+    tips = spec.tooltip(contender="point", then_shown="then", shown="now", interval="95 % interval", n="n")
+    fields = {"then": "then", "now": "median", "low": "low"}
+    channels = {name: spec.quantitative(field, **across) for name, field in fields.items()}
+    layers = spec.template("dumbbells", y=y, tint=tint, tips=tips, **channels)
     # The first is a line at 1.
     layers = layers if low < 1 < high else layers[1:]
     return spec.layered(layers, _ROW_HEIGHT * len(rows), {"rows": rows, "equal": [{"then": 1.0}]})

@@ -266,24 +266,18 @@ _LABEL_SPACE = 14
 def edge_labels(wanted: Mapping[str, float], height: float) -> list[Json]:
     """Labels beside the right edge, near the places `wanted`, a line apart and inside the panel. If there are
     too many, evenly spaced ones remain."""
-    ordered = sorted(wanted, key=wanted.__getitem__)
-    most = max(1, int(height // _LABEL_SPACE))
-    if len(ordered) > most:
-        ordered = [ordered[place * len(ordered) // most] for place in range(most)]
-    placed: dict[str, float] = {}
-    last = -math.inf
-    for name in ordered:
-        last = placed[name] = max(wanted[name], last + _LABEL_SPACE)
-    bottom = float(height)
-    for name in reversed(ordered):
-        placed[name] = min(placed[name], bottom)
-        bottom = placed[name] - _LABEL_SPACE
-    return [{"contender": name, "y": y} for name, y in placed.items()]
+    names = sorted(wanted, key=wanted.__getitem__)
+    number = min(len(names), max(1, int(height // _LABEL_SPACE)))
+    names = [names[place * len(names) // number] for place in range(number)]
+    # Each moves down to a line below the one before, then up to leave room for those below it.
+    moved = itertools.accumulate(map(wanted.__getitem__, names), lambda y, own: max(own, y + _LABEL_SPACE))
+    rows = zip(names, moved, reversed(range(number)), strict=True)
+    return [{"contender": name, "y": min(y, float(height) - n * _LABEL_SPACE)} for name, y, n in rows]
 
 
 class LineLayers:
-    """The layers of a line per contender through the rows' `field`. `x`: an
-    encoding; `y`: the properties of a channel, as `numbers` makes them."""
+    """The layers of a line per contender through the rows' `field`. `x`: an encoding; `y`: the properties of
+    a channel, as `numbers` makes them."""
 
     def __init__(
         self, x: Json, y: Json, names: Sequence[str], floor: str | None = None, field: str = "value"

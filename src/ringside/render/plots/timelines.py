@@ -19,8 +19,7 @@ def timeline_charts(analysis: RunAnalysis) -> Iterator[spec.Chart]:
     if view is None:
         return
     for point in analysis.points:
-        each = ((name, analysis.timelines.get(Cell(name, point))) for name in analysis.names)
-        timelines = {name: timeline for name, timeline in each if timeline}
+        timelines = {cell.contender: each for cell, each in analysis.timelines.items() if cell.point == point}
         blocks = ", ".join(f"{name} {timeline.block}" for name, timeline in timelines.items())
         at = where(analysis, point, ": ")
         drawn = (
@@ -32,7 +31,7 @@ def timeline_charts(analysis: RunAnalysis) -> Iterator[spec.Chart]:
         latest = [
             (name, t, Interval(seconds, None, None, 1))
             for name, timeline in timelines.items()
-            for t, seconds in zip(timeline.latest_s.times, timeline.latest_s.values, strict=True)
+            for t, seconds in timeline.latest_s
             if seconds > 0
         ]
         times = {t for _, t, _ in latest}
@@ -64,17 +63,9 @@ def _timeline(timeline: Timeline, view: TimelineView) -> spec.Json:
         memory=[0, highest / unit],
         kinds=[_MEMORY, _KERNEL],
     )
-    panel = spec.layered(layers, 230, _timeline_data(timeline, first, unit))
-    return panel | {"resolve": {"scale": {"y": "independent"}}}
-
-
-def _timeline_data(timeline: Timeline, first: float, unit: float) -> spec.Json:
-    """The rows of each layer, none before `first`; memory in units of this many bytes."""
-    return {
-        "open": [
-            {"t": max(first, t), "open": value}
-            for t, value in zip(timeline.open.times, timeline.open.values, strict=True)
-        ],
+    memory = ((_MEMORY, timeline.pss_bytes), (_KERNEL, timeline.kernel_bytes))
+    data = {
+        "open": [{"t": max(first, t), "open": value} for t, value in timeline.open],
         # The last interval ends where the picture does: a step needs a row there, too.
         "cpu": [
             {"t": t, "thread": name, "cores": value, "place": place}
@@ -83,11 +74,12 @@ def _timeline_data(timeline: Timeline, first: float, unit: float) -> spec.Json:
         ],
         "memory": [
             {"t": max(t, first), "what": what, "bytes": value / unit}
-            for what, series in ((_MEMORY, timeline.pss_bytes), (_KERNEL, timeline.kernel_bytes))
-            for t, value in zip(series.times, series.values, strict=True)
+            for what, series in memory
+            for t, value in series
         ],
         "marker": [] if timeline.marker_s is None else [{"t": max(first, timeline.marker_s)}],
     }
+    return spec.layered(layers, 230, data) | {"resolve": {"scale": {"y": "independent"}}}
 
 
 def span_charts(analysis: RunAnalysis) -> Iterator[spec.Chart]:
@@ -108,15 +100,10 @@ def _span_bars(spans: Sequence[Span], view: SpansView, tint: str) -> spec.Json:
     """Units are numbered from 1 in the order of their own names."""
     unit_ns, unit_name = units.scale(max(span.end_ns for span in spans), "ns")
     numbers = {unit: number for number, unit in enumerate(sorted({span.unit for span in spans}), 1)}
-    rows = [
-        {
-            "job": job,
-            "unit": numbers[span.unit],
-            "begin": span.begin_ns / unit_ns,
-            "end": span.end_ns / unit_ns,
-            "took": units.quantity(span.end_ns - span.begin_ns, "ns"),
-        }
-        for job, span in enumerate(spans, 1)
-    ]
+    rows = []
+    for job, span in enumerate(spans, 1):
+        begin, end = span.begin_ns / unit_ns, span.end_ns / unit_ns
+        took = units.quantity(span.end_ns - span.begin_ns, "ns")
+        rows.append({"job": job, "unit": numbers[span.unit], "begin": begin, "end": end, "took": took})
     layers = spec.template("spans", title=f"{unit_name} since {view.origin}", tint=tint)
     return spec.layered(layers, max(60, 18 * len(numbers)), {"rows": rows})
