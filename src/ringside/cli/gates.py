@@ -28,7 +28,7 @@ def judged(analysis: RunAnalysis) -> Iterator[Judged]:
         where = f" at {analysis.label(point)}" if point.levels else ""
         if comparison := analysis.comparison(metric, *pair, point):
             yield one_line(f"{' over '.join(pair)}{where}"), metric, comparison
-    for comparison in over_first(analysis):
+    for comparison in over_first(analysis).values():
         yield f"{comparison.contender} over {comparison.baseline}", analysis.headline, comparison
 
 

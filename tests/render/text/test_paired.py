@@ -114,7 +114,7 @@ def test_bars_are_as_long_as_their_counts() -> None:
 
 
 def test_scans_of_commands() -> None:
-    assert paired.ratios_over_first(SCAN)[point(n=4)].estimate == pytest.approx(4)
+    assert paired.over_first(SCAN)[point(n=4)].ratio.estimate == pytest.approx(4)
     assert paired.verdicts(SCAN)[0].text.startswith("n=1 has the best wall time")
     assert [sentence.text.partition(": ")[0] for sentence in paired.verdicts(PAIRS)] == ["n=1", "n=3"]
     ordered = [row[3].text.split()[0] for row in paired.table(PAIRS, "mean-time").rows]

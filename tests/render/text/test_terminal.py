@@ -34,6 +34,12 @@ def printed(run: RunAnalysis, width: int, *, everything: bool = False) -> str:
     return out.getvalue()
 
 
+def rendered(table: TableData, width: int = 80) -> str:
+    out = io.StringIO()
+    terminal.render(table, Console(file=out, width=width))
+    return out.getvalue()
+
+
 @pytest.mark.parametrize("points", [1, 4, 5])
 @pytest.mark.parametrize("width", [40, 80, 120, 200])
 def test_tables_fit_the_screen(points: int, width: int) -> None:
@@ -50,10 +56,8 @@ WORDS = st.text("abc", min_size=1, max_size=20)
     st.integers(60, 140),
 )
 def test_no_word_is_broken(rows: list[list[list[str]]], width: int) -> None:
-    out = io.StringIO()
     table = plain_table("", "abcd", [map(" ".join, row) for row in rows])
-    terminal.render(table, Console(file=out, width=width))
-    assert {word for row in rows for words in row for word in words} <= {*out.getvalue().split()}
+    assert {word for row in rows for words in row for word in words} <= {*rendered(table, width).split()}
 
 
 def test_a_narrow_screen_drops_columns_and_then_shows_lists() -> None:
@@ -86,9 +90,7 @@ def test_columns_that_do_not_fit_follow_in_a_table_of_their_own() -> None:
         (TableCell(name, "text"), TableCell("1", bar=share), *(TableCell(str(number)) for number in range(3)))
         for name, share in (("go", 1.0), ("erlang", 0.5))
     )
-    out = io.StringIO()
-    terminal.render(TableData("A title", names, rows), Console(file=out, width=80, highlight=False))
-    lines = out.getvalue().splitlines()
+    lines = rendered(TableData("A title", names, rows)).splitlines()
     assert max(map(len, lines)) <= 80
     assert [line for line in lines if line.startswith("contender")] == [
         line for line in lines if "a column" in line
@@ -101,11 +103,9 @@ def test_columns_that_do_not_fit_follow_in_a_table_of_their_own() -> None:
 
 
 def test_lists_leave_out_what_is_empty() -> None:
-    out = io.StringIO()
     row = (TableCell("go", "text"), TableCell("12.3"), TableCell("", "quiet"), TableCell("–", "quiet"))
     table = TableData("", ("contender", *(f"a column of some width {number}" for number in range(3))), (row,))
-    terminal.render(table, Console(file=out, width=40))
-    assert out.getvalue().splitlines() == [
+    assert rendered(table, 40).splitlines() == [
         "go",
         "  a column of some width 0: 12.3",
         "  a column of some width 2: –",
@@ -131,8 +131,7 @@ def test_hostile_text_is_text() -> None:
     assert "onerror=alert(1)" in out.getvalue()
     # Rich's markup is text, too.
     table = TableData("[red]title", ("a", "b"), ((TableCell("[b]x", "text"), TableCell("[/]1")),))
-    terminal.render(table, Console(file=out, width=80))
-    assert all(text in out.getvalue() for text in ("[red]title", "[b]x", "[/]1"))
+    assert all(text in rendered(table) for text in ("[red]title", "[b]x", "[/]1"))
 
 
 @pytest.mark.parametrize(("planned", "blocks"), [(7, "7"), (9, "7 of 9"), (6, "7")])

@@ -41,19 +41,18 @@ def diff_answer(diff: RunDiff) -> Sentence:
 
 def diff_tables(diff: RunDiff) -> list[TableData]:
     """A table for each point, with a row for each contender and metric."""
-    shifts = [
-        f"{units.ratio(ratio)} times as long {_REFERENCES[name]}" for name, ratio in diff.machine.items()
-    ]
+    took = diff.machine.items()
+    shifts = [f"{units.ratio(ratio)} times as long {_REFERENCES[name]}" for name, ratio in took]
     machine = f"The machine: in the second run a reference computation took {' and '.join(shifts)}."
     several = len({change.metric.name for change in diff.changes}) > 1
     by_point: dict[Point, list[Row]] = {}
     for change in diff.changes:
         metric, kind = change.metric, KINDS.get(change.verdict, "number")
         row: Row = [("contender", change.cell.contender), *([("metric", metric.title)] if several else [])]
-        row += [("after / before", TableCell(units.ratio(change.ratio), kind))]
-        row += [("verdict", TableCell(verdict_text(change, metric, diff.margin), kind))]
-        levels = (("before", change.before), ("after", change.after))
-        row += [(title, cells.estimate(level, metric.unit)) for title, level in levels]
+        row.append(("after / before", TableCell(units.ratio(change.ratio), kind)))
+        row.append(("verdict", TableCell(verdict_text(change, metric, diff.margin), kind)))
+        row.append(("before", cells.estimate(change.before, metric.unit)))
+        row.append(("after", cells.estimate(change.after, metric.unit)))
         by_point.setdefault(change.cell.point, []).append(row)
     is_known = all(each.code != "no-reference" for each in diff.diagnostics)
     of_machine = "changes of the machine and" if is_known else "changes"

@@ -1,6 +1,6 @@
 """Families of contenders in words, tables and pictures: what a question's answer says, and of whom."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from ringside import units
 from ringside.analysis.families import FamilyStanding, QuestionAnswer
@@ -123,20 +123,15 @@ def table(standing: FamilyStanding) -> TableData:
     if standing.others:
         others = tuple(f"{name} {median(standing, name)}" for name in standing.others)
         notes.append((_UNRANKED[standing.analysis.kind(standing.others[0])], others))
+    rows: list[cells.Row] = []
+    for family, members in standing.families.items():
+        programs = ", ".join(f"{name} {median(standing, name)}" for name in members)
+        figures = TableCell(_range(standing, members))
+        rows.append([(standing.by, FAMILIES[family]), (column, figures), ("programs", programs)])
     place = where(standing.analysis, standing.point, "")
-    return cells.table(
-        "",
-        [
-            [
-                (standing.by, FAMILIES[family]),
-                (column, TableCell(_range(standing, members))),
-                ("programs", ", ".join(f"{name} {median(standing, name)}" for name in members)),
-            ]
-            for family, members in standing.families.items()
-        ],
-        f"{f'{place}: ' if place else ''}`{with_store('run', standing.analysis.experiment.name)}`",
-        notes=(f"{start}: {', '.join(names)}" for start, names in notes if names),
-    )
+    subtitle = f"{f'{place}: ' if place else ''}`{with_store('run', standing.analysis.experiment.name)}`"
+    below = (f"{start}: {', '.join(names)}" for start, names in notes if names)
+    return cells.table("", rows, subtitle, notes=below)
 
 
 def programs_table(answers: Sequence[QuestionAnswer]) -> TableData | None:
@@ -146,41 +141,37 @@ def programs_table(answers: Sequence[QuestionAnswer]) -> TableData | None:
         if part.standing:
             name = " ".join([part.standing.metric.title, *map(str, part.figure.at.values())])
             columns[name if name not in columns else f"{name} ({part.figure.experiment})"] = part.standing
-    names = dict.fromkeys(name for standing in columns.values() for name in standing.contenders)
     if len(columns) < 2:
         return None
+    may_be_first = {
+        column: standing.first if standing.over is None else () for column, standing in columns.items()
+    }
 
-    def cell(standing: FamilyStanding, name: str) -> TableCell:
-        if name not in standing.values:
+    def cell(column: str, name: str) -> TableCell:
+        if name not in columns[column].values:
             return cells.ABSENT
-        is_first = standing.over is None and name in standing.first
-        return TableCell(median(standing, name) + " *" * is_first, "faster" if is_first else "number")
+        is_first = name in may_be_first[column]
+        return TableCell(median(columns[column], name) + " *" * is_first, "faster" if is_first else "number")
 
-    def places(name: str) -> int:
-        return -sum(cell(standing, name).kind == "faster" for standing in columns.values())
-
-    rows: list[cells.Row] = [
-        [("program", name), *((column, cell(standing, name)) for column, standing in columns.items())]
-        for name in sorted(names, key=places)
-    ]
-    runs = list({each.analysis.run.id: each.analysis for each in columns.values()}.values())
+    names = dict.fromkeys(name for standing in columns.values() for name in standing.contenders)
+    best_first = sorted(names, key=lambda name: -sum(name in first for first in may_be_first.values()))
+    runs = {each.analysis.run.id: each.analysis for each in columns.values()}
     return cells.table(
         "Each program in each figure",
-        rows,
+        ([("program", name), *((column, cell(column, name)) for column in columns)] for name in best_first),
         "* may be first; the words above each figure say what else may have decided it",
-        notes=_run_notes(runs),
+        notes=_run_notes(runs.values()),
     )
 
 
-def _run_notes(runs: Sequence[RunAnalysis]) -> Iterator[str]:
+def _run_notes(runs: Collection[RunAnalysis]) -> Iterator[str]:
     """The machines, dates, versions and warnings of runs, and which ones the command line cut down."""
     versions = {name: each.version for run in runs for name, each in run.contenders.items() if each.version}
     notes: dict[str, list[str]] = {}
     for run in runs:
         measured = f"measured {run.run.started_at[:10]} on {machine(run.run.host)}"
         warnings = [f"warning: {words(each)[0]}" for each in run.diagnostics]
-        chosen = run.plan.suite or run.plan.chosen
-        if chosen and (chosen.only or chosen.settings):
+        if (chosen := run.plan.chosen) and (chosen.only or chosen.settings):
             warnings.insert(0, f"only a part was measured: {own_command(run)}")
         for note in (measured, *warnings):
             notes.setdefault(note, []).append(run.experiment.name)

@@ -49,16 +49,9 @@ def rendered(template: Path, **values: Any) -> str:
         lstrip_blocks=True,
     )
     markdown.filters |= {"machine": machine, "table": table_markdown, "text": escape, "warning": warning}
-    markdown.globals |= {
-        "answer_text": answer_text,
-        "contender_table": contender_table,
-        "diagnostics": diagnostics,
-        "families": families,
-        "heading": heading,
-        "overview_table": overview_table,
-        "session_table": changes.session_table,
-        "tables": tables,
-    }
+    markdown.globals |= {"diagnostics": diagnostics, "families": families}
+    functions = (answer_text, changes.session_table, contender_table, heading, overview_table, tables)
+    markdown.globals |= {function.__name__: function for function in functions}
     text = markdown.get_template(template.name).render(**values)
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 

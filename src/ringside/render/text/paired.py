@@ -3,7 +3,7 @@ alone its figures and a histogram. A contender's title is the command or target 
 for it in sentences."""
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from rich.text import Text
 from ringside import units
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Cell, Metric, Point
-from ringside.model.results import Comparison, Description, Diagnostic, Interval, Verdict
+from ringside.model.results import Comparison, Description, Diagnostic, Verdict
 from ringside.render.text import cells, diagnostics, markdown, terminal
 from ringside.render.text.answers import comparison_sentence, pair_sentence
 from ringside.render.text.cells import Row, TableCell, TableData
@@ -104,8 +104,8 @@ def verdicts(analysis: RunAnalysis, order: str = "auto") -> list[Sentence]:
 def _sweep(analysis: RunAnalysis) -> list[Sentence]:
     """For a command alone: the best level, equally good ones, each level over the previous one."""
     name, metric = analysis.names[0], analysis.headline
-    points = [point for point in analysis.points if analysis.cell(name, point).metrics.get(metric.name)]
-    values = {point: analysis.cell(name, point).metrics[metric.name] for point in points}
+    values = {point: value for point in analysis.points if (value := analysis.figure(name, point))}
+    points = [*values]
     best = min(points, key=lambda point: values[point].estimate * (1 if metric.smaller_is_better else -1))
     pairs = len(points) * (len(points) - 1) // 2
     others = [*analysis.over_points(name, best, [point for point in points if point != best], pairs)]
@@ -166,15 +166,10 @@ def table(analysis: RunAnalysis, order: str = "auto") -> TableData:
     # A first look has the mean and the first of the other metrics besides.
     first_look = {_SPREAD[0], *others[len(_SPREAD) : len(_SPREAD) + 1]}
     first_look |= {metric.title for metric in analysis.experiment.outputs}
-    return cells.table(
-        title,
-        whole,
-        subtitle,
-        notes=point_notes(analysis, point),
-        # Sentences have the verdicts already; without them a row says little.
-        narrow=(*reversed(others), "rank", "verdict"),
-        extra=() if is_load(analysis) else (column for column in others if column not in first_look),
-    )
+    extra = [] if is_load(analysis) else [column for column in others if column not in first_look]
+    # Sentences have the verdicts already; without them a row says little.
+    narrow = (*reversed(others), "rank", "verdict")
+    return cells.table(title, whole, subtitle, notes=point_notes(analysis, point), narrow=narrow, extra=extra)
 
 
 def _counts(analysis: RunAnalysis, name: str) -> Row:
@@ -203,17 +198,13 @@ def in_order(analysis: RunAnalysis, order: str) -> list[Cell]:
     return list(described)
 
 
-def over_first(analysis: RunAnalysis) -> Iterable[Comparison]:
+def over_first(analysis: RunAnalysis) -> dict[Point, Comparison]:
     """A command alone at each point over itself at the first with figures; empty for several commands."""
     if len(analysis.names) > 1 or not analysis.descriptions:
-        return []
+        return {}
     first, *others = [cell.point for cell in analysis.descriptions]
-    return analysis.over_points(analysis.names[0], first, others, len(analysis.points) - 1)
-
-
-def ratios_over_first(analysis: RunAnalysis) -> dict[Point, Interval]:
-    """The ratios of `over_first`, by point."""
-    return {each.point: each.ratio for each in over_first(analysis)}
+    compared = analysis.over_points(analysis.names[0], first, others, len(analysis.points) - 1)
+    return {each.point: each for each in compared}
 
 
 def _scan_rows(analysis: RunAnalysis, order: str) -> list[Row]:
@@ -221,7 +212,7 @@ def _scan_rows(analysis: RunAnalysis, order: str) -> list[Row]:
     headline, baseline = analysis.headline, analysis.experiment.baseline
     first = next((cell.point for cell in analysis.descriptions), analysis.points[0])
     is_alone = len(analysis.names) == 1
-    over_first = ratios_over_first(analysis)
+    compared = over_first(analysis)
     rows: list[Row] = []
     shown = in_order(analysis, order)
     shown += [cell for cell, own in analysis.cells.items() if own.outcomes and not own.has_figures]
@@ -233,13 +224,13 @@ def _scan_rows(analysis: RunAnalysis, order: str) -> list[Row]:
         row += [] if is_alone else [("command", cell.contender)]
         row.append((headline.title, cells.figure(analysis.cells[cell], headline, with_interval=True)))
         if is_alone:
-            ratio = over_first.get(cell.point)
             absent = TableCell("1", "quiet") if cell.point == first else cells.ABSENT
-            row.append((f"× {first}", TableCell(units.ratio(ratio)) if ratio else absent))
+            over = compared.get(cell.point)
+            row.append((f"× {first}", TableCell(units.ratio(over.ratio)) if over else absent))
         else:
-            comparison = analysis.comparison(headline, cell.contender, baseline, cell.point)
-            text = cells.ratio(comparison, headline, is_baseline=cell.contender == baseline)
-            row.append((f"× {baseline}", text))
+            over = analysis.comparison(headline, cell.contender, baseline, cell.point)
+            ratio = cells.ratio(over, headline, is_baseline=cell.contender == baseline)
+            row.append((f"× {baseline}", ratio))
         rows.append([*row, *_spread(analysis.descriptions.get(cell), headline)])
     return rows
 
@@ -254,13 +245,9 @@ def _alone_lines(analysis: RunAnalysis, cell: Cell, description: Description) ->
         lines.append((headline.title, f"{text}, {units.count(description.n, 'execution')}"))
     least, most = (units.quantity(value, headline.unit) for value in (description.least, description.most))
     lines += [("mean ± σ", mean(description, headline.unit)), ("min … max", f"{least} … {most}")]
-    others = [
-        f"{metric.noun} {units.quantity(metrics[metric.name].estimate, metric.unit)}"
-        for metric in analysis.measurement.metrics
-        if metric != headline and metric.name in metrics
-    ]
-    if others:
-        lines.append(("medians", ", ".join(others)))
+    others = [each for each in analysis.measurement.metrics if each != headline and each.name in metrics]
+    medians = [f"{each.noun} {units.quantity(metrics[each.name].estimate, each.unit)}" for each in others]
+    lines += [("medians", ", ".join(medians))] if medians else []
     outliers = sorted(description.outliers)
     first_and_last = dict.fromkeys(outliers[:1] + outliers[-1:])
     ends = " … ".join(units.quantity(end, headline.unit) for end in first_and_last)

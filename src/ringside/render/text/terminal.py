@@ -1,5 +1,6 @@
 """Tables on a terminal, by rich. Control characters and markup in texts of contenders do nothing."""
 
+import itertools
 import math
 import sys
 from bisect import bisect_left
@@ -193,7 +194,7 @@ def render(
     barred = {index for row in table.rows for index, cell in enumerate(row) if cell.bar is not None}
     if len(table.rows) < 2 or console.options.ascii_only:
         barred = set()
-    grids = _one_grid(table, console, barred, box) or _several_grids(table, console, barred, box)
+    grids = _grids(table, console, barred, box)
     if table.title:
         console.print(Text(one_line(table.title), style="bold"))
     if table.subtitle:
@@ -212,58 +213,36 @@ def render(
         console.print(Text(one_line(note)), style="dim")
 
 
-def _one_grid(table: TableData, console: Console, barred: Collection[int], box: Box | None) -> list[Table]:
-    """The table with as many columns as fit, empty if those that must be there do not."""
+def _grids(table: TableData, console: Console, barred: Collection[int], box: Box | None) -> list[Table]:
+    """The table with as many columns as fit. If those that must be there do not, several tables of them, each
+    with the names; empty if not even two columns fit."""
     for bars in (barred, ()) if barred else (barred,):
         kept = list(range(len(table.columns)))
         for dropped in (None, *(table.narrow[:-1] if bars else table.narrow)):
             if dropped in table.columns:
                 kept.remove(table.columns.index(dropped))
-            grid = _grid(table, kept, bars, box)
-            if _fit_columns(grid, console):
+            if grid := _grid(table, kept, console, bars, box):
                 return [grid]
-    return []
-
-
-def _several_grids(
-    table: TableData, console: Console, barred: Collection[int], box: Box | None
-) -> list[Table]:
-    """The indispensable columns in several tables, each with the names; empty if not even two fit."""
-    if console.width < _MIN_SPLIT_WIDTH:
-        return []
+    needed = [index for index, name in enumerate(table.columns) if index and name not in table.narrow]
     grids: list[Table] = []
     group = [0]
-    for index in (index for index, name in enumerate(table.columns) if index and name not in table.narrow):
-        grid = _grid(table, [*group, index], barred, box)
-        if _fit_columns(grid, console) and len(group) > 1:
-            grids[-1] = grid
+    for index in needed if console.width >= _MIN_SPLIT_WIDTH else ():
+        if grids and (wider := _grid(table, [*group, index], console, barred, box)):
+            group.append(index)
+            grids[-1] = wider
+        elif alone := _grid(table, [0, index], console, barred, box):
+            group = [0, index]
+            grids.append(alone)
         else:
-            group = [0]
-            grids.append(_grid(table, [0, index], barred, box))
-            if not _fit_columns(grids[-1], console):
-                return []
-        group.append(index)
+            return []
     return grids
 
 
-def _fit_columns(grid: Table, console: Console) -> bool:
-    """Set the widths of the table's columns to fill the screen; False if it has no room for them."""
-    # The least width is measured without the screen's limit, which would cap it.
-    options = console.options.update(max_width=10_000)
-    spare = console.width - console.measure(grid, options=options).minimum
-    if spare < 0:
-        return False
-    # Rich would take room from columns that have none to spare, and cut their words.
-    wanted = [((column.max_width or 0) - (column.min_width or 0), column) for column in grid.columns]
-    for number, (most, column) in enumerate(sorted(wanted, key=itemgetter(0))):
-        more = min(most, spare // (len(wanted) - number))
-        column.width = (column.min_width or 0) + more
-        spare -= more
-    return True
-
-
-def _grid(table: TableData, kept: Sequence[int], barred: Collection[int], box: Box | None) -> Table:
-    """These columns of the table, with bars beside those of `barred`."""
+def _grid(
+    table: TableData, kept: Sequence[int], console: Console, barred: Collection[int], box: Box | None
+) -> Table | None:
+    """These columns of the table, with bars beside those of `barred`, as wide as the screen if they need it;
+    None if it has no room for them."""
     grid = Table(box=box, pad_edge=False, show_edge=False, header_style="bold" if box else "dim")
     kinds = column_kinds(table)
     for index in kept:
@@ -272,15 +251,13 @@ def _grid(table: TableData, kept: Sequence[int], barred: Collection[int], box: B
         title = one_line(table.columns[index])
         texts = [title, *(one_line(row[index].text) for row in table.rows)]
         # Words, and texts that may not wrap, are not broken.
-        parts = [
-            part for text in texts for part in ([text] if is_whole or len(text) <= _WHOLE else text.split())
-        ]
+        parts = ([text] if is_whole or len(text) <= _WHOLE else text.split() for text in texts)
         grid.add_column(
             Text(title),
             justify="right" if is_number else "left",
             no_wrap=is_whole,
             overflow="fold",
-            min_width=max(map(cell_len, parts), default=0),
+            min_width=max(map(cell_len, itertools.chain(*parts)), default=0),
             max_width=max(map(cell_len, texts)),
         )
         if index in barred:
@@ -294,6 +271,17 @@ def _grid(table: TableData, kept: Sequence[int], barred: Collection[int], box: B
                 share = None if cell.bar is None else max(cell.bar, sys.float_info.min)
                 texts_of_row.append(Text("" if share is None else bar(share, _BAR_CELLS), style="dim"))
         grid.add_row(*texts_of_row)
+    # The least width is measured without the screen's limit, which would cap it.
+    options = console.options.update(max_width=10_000)
+    spare = console.width - console.measure(grid, options=options).minimum
+    if spare < 0:
+        return None
+    # Rich would take room from columns that have none to spare, and cut their words.
+    wanted = [((column.max_width or 0) - (column.min_width or 0), column) for column in grid.columns]
+    for number, (most, column) in enumerate(sorted(wanted, key=itemgetter(0))):
+        more = min(most, spare // (len(wanted) - number))
+        column.width = (column.min_width or 0) + more
+        spare -= more
     return grid
 
 
