@@ -23,7 +23,7 @@ _UNSEEN_NS, _UNSEEN_TIMES = 200_000_000, 10
 RuleTests = Sequence[Callable[[Subject], None]]
 
 
-def check_program(subject: Subject, own: RuleTests = ()) -> None:
+def check_program(subject: Subject, own: RuleTests) -> None:
     """Add findings for each rule that a program breaks. If it does not work at all, checks nothing else."""
     works, holds, unknown = side_by_side(subject, (_works, _holds, _unknown_keys))
     subject.findings += works or holds or unknown
@@ -56,7 +56,7 @@ def _arguments(subject: Subject, **levels: Level) -> list[str]:
     return [f"{key}={value}" for key, value in arguments.items()]
 
 
-def _works(subject: Subject) -> bool:
+def _works(subject: Subject) -> None:
     """The minimum: it ends well, with a result."""
     arguments = _arguments(subject)
     done, line = subject.run(*arguments), subject.by_hand(*arguments)
@@ -69,15 +69,14 @@ def _works(subject: Subject) -> bool:
         subject.report("lines", "one ::result", f"{len(results)} of them", line)
     elif done.status != 0:
         subject.report("exit", "status 0 after ::result", done, line)
-    return not subject.findings
 
 
-def _holds(subject: Subject) -> bool:
+def _holds(subject: Subject) -> None:
     """With hold=1 it waits; what it printed before can be read meanwhile, and it goes on after a line."""
     levels = subject.workload.checks.held
     names = subject.workload.awaits(_point(subject, **levels)) if HOLD in subject.offered else ()
     if not names:
-        return True
+        return
     arguments = [*_arguments(subject, **levels), "hold=1"]
     line = subject.by_hand(*arguments)
     phase, awaited = subject.workload.checks.before_hold, f"::await name={names[0]}"
@@ -98,7 +97,6 @@ def _holds(subject: Subject) -> bool:
             done = end_of(process, b"\n")
             if not results_of(done.stdout):
                 subject.report("hold", "::result after a line on stdin", f"no ::result; {done}", line)
-    return not subject.findings
 
 
 def _unknown_keys(subject: Subject) -> None:

@@ -151,9 +151,8 @@ class Subject:
         if words := self.workload.checks.arguments:
             return words.split()
         point = self.point()
-        return [
-            f"{key}={value}" for key, value in {**point.as_dict(), **self.workload.arguments(point)}.items()
-        ]
+        values = {**point.as_dict(), **self.workload.arguments(point)}
+        return [f"{key}={value}" for key, value in values.items()]
 
     def served_by_hand(self, client: str, arguments: Sequence[str] | None = None) -> str:
         """A line for a shell that starts the server, with these arguments or the usual ones, and a client."""

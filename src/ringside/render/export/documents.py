@@ -34,6 +34,7 @@ def as_json(values: Any) -> str:
 def document(analysis: RunAnalysis) -> dict[str, Any]:
     """The document of a run."""
     run, experiment, headline = analysis.run, analysis.experiment, analysis.headline.name
+    ranks = ((point, dict(analysis.rankings[headline, point].ranks)) for point in analysis.points)
     return {
         "format": FORMAT,
         "run": run.id,
@@ -51,14 +52,7 @@ def document(analysis: RunAnalysis) -> dict[str, Any]:
             {"point": comparison.point.as_dict(), **_comparison(analysis, comparison)}
             for comparison in analysis.shown_comparisons()
         ],
-        "ranks": [
-            {
-                "point": point.as_dict(),
-                "metric": headline,
-                "ranks": dict(analysis.rankings[headline, point].ranks),
-            }
-            for point in analysis.points
-        ],
+        "ranks": [{"point": point.as_dict(), "metric": headline, "ranks": each} for point, each in ranks],
         "slopes": [
             {
                 "contender": name,
@@ -182,6 +176,7 @@ def _machines(analysis: RunAnalysis, machines: MachineAnalysis) -> dict[str, Any
 
 
 def _cell(analysis: RunAnalysis, cell: CellAnalysis) -> dict[str, Any]:
+    metric = analysis.measurement.metric
     return {
         **_place(cell.cell),
         "outcomes": {str(outcome): n for outcome, n in cell.outcomes.items()},
@@ -191,10 +186,7 @@ def _cell(analysis: RunAnalysis, cell: CellAnalysis) -> dict[str, Any]:
         "warming_up": analysis.is_warming_up(analysis.headline.name, cell.cell),
         "stderr": last_lines(cell.stderr),
         "repeat": command.command_to_repeat(analysis, cell) or None,
-        "metrics": {
-            name: _figure(value, analysis.measurement.metric(name).unit)
-            for name, value in cell.metrics.items()
-        },
+        "metrics": {name: _figure(value, metric(name).unit) for name, value in cell.metrics.items()},
     }
 
 
@@ -275,13 +267,9 @@ def _command(analysis: RunAnalysis, cell: Cell) -> dict[str, Any]:
         },
     }
     if cell in analysis.descriptions and (description := analysis.description(cell, WALL_S.name)):
-        values |= {
-            "mean_s": description.mean,
-            "stddev_s": description.deviation,
-            "min_s": description.least,
-            "max_s": description.most,
-            "outliers": len(description.outliers),
-        }
+        values |= {"mean_s": description.mean, "stddev_s": description.deviation}
+        values |= {"min_s": description.least, "max_s": description.most}
+        values["outliers"] = len(description.outliers)
     return values
 
 

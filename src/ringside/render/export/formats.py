@@ -78,12 +78,9 @@ def pyperf(analysis: RunAnalysis) -> str:
     if not entries:
         raise UsageError(f"run {analysis.run.id} has no time or size with figures, which is all pyperf knows")
     host = analysis.run.host
-    facts = {
-        "cpu_model_name": str(host.get("cpu_model", "")),
-        "platform": str(host.get("system", "")),
-        "description": one_line(analysis.experiment.title),
-    }
-    metadata = {key: value for key, value in facts.items() if value}
+    facts = {"cpu_model_name": host.get("cpu_model"), "platform": host.get("system")}
+    facts["description"] = one_line(analysis.experiment.title)
+    metadata = {key: str(value) for key, value in facts.items() if value}
     return as_json({"version": _PYPERF_VERSION, "metadata": metadata, "benchmarks": entries})
 
 
@@ -139,13 +136,9 @@ def as_csv(analysis: RunAnalysis) -> str:
     rows: list[list[object]] = [[others[0], *named, *others[1:]]]
     for cell in analysis.cells.values():
         start = [cell.cell.contender, *(cell.cell.point[factor] for factor in factors)]
-        end = [
-            sum(cell.outcomes.values()),
-            cell.outcomes.get(Outcome.OK, 0),
-            cell.reason,
-            " | ".join(last_lines(cell.stderr)),
-            command.command_to_repeat(analysis, cell),
-        ]
+        trials, ok = sum(cell.outcomes.values()), cell.outcomes.get(Outcome.OK, 0)
+        stderr, repeat = " | ".join(last_lines(cell.stderr)), command.command_to_repeat(analysis, cell)
+        end = [trials, ok, cell.reason, stderr, repeat]
         for name, value in cell.metrics.items():
             unit = analysis.measurement.metric(name).unit
             rows.append([*start, name, unit, value.estimate, value.low, value.high, value.n, *end])
@@ -198,7 +191,7 @@ def _table(kind: str, analysis: RunAnalysis, order: str) -> str:
     """A table, the command as code, times in one unit."""
     before, behind, code, bar, line_end, end = _TABLES[kind]
     wall = analysis.measurement.metric(WALL_S.name)
-    described, over_first = _walls(analysis, order), paired.ratios_over_first(analysis)
+    described, over_first = _walls(analysis, order), paired.over_first(analysis)
     factor, unit = next((units.scale(each.mean, wall.unit) for each in described.values()), (1.0, "s"))
     rows = [["Command", *(f"{name} [{unit}]" for name in ("Mean", "Min", "Max")), "Relative"]]
     for cell, description in described.items():
@@ -207,10 +200,10 @@ def _table(kind: str, analysis: RunAnalysis, order: str) -> str:
         if description.deviation is not None:
             mean += f" ± {units.at_place_of(description.deviation / factor, description.mean / factor)}"
         comparison = analysis.comparison(wall, cell.contender, analysis.experiment.baseline, cell.point)
-        ratio = comparison.ratio if comparison else over_first.get(cell.point)
+        over = comparison or over_first.get(cell.point)
         title = one_line(_title(analysis, cell, with_unused=True), _MAX_TEXT)
         command = code.format(title.replace("|", bar))
-        rows.append([command, mean, least, most, units.ratio(ratio) if ratio else "1"])
+        rows.append([command, mean, least, most, units.ratio(over.ratio) if over else "1"])
     head, *lines = (f"| {' | '.join(row)}{line_end}" for row in rows)
     return "".join([before, head, behind, *lines, end])
 
