@@ -228,12 +228,10 @@ def test_each_form_has_the_same_sentences(monkeypatch: pytest.MonkeyPatch, name:
     assert answers(of)
     # Without its charts, which say nothing.
     monkeypatch.setattr(site, "missing", lambda: True)
-    console = Console(file=io.StringIO(), width=2000)
-    terminal.show_all(of, console)
-    assert isinstance(console.file, io.StringIO)
+    terminal.show_all(of, Console(file=(out := io.StringIO()), width=2000))
     site.write_post(tmp_path / "post", [of])
     forms = [
-        console.file.getvalue(),
+        out.getvalue(),
         markdown.render(of),
         " ".join(document(of)["answers"]),
         html.unescape(render_page([of])),

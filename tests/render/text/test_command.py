@@ -70,8 +70,7 @@ def test_a_trial_is_repeated_with_the_contenders_from_outside() -> None:
     run = with_figures(chosen(selection=FULL), varying=("nodes",))
     cell = CellAnalysis(Cell("my own", point(nodes=20)), {Outcome.CRASHED: 1}, {}, {})
     outside = "--with './my own' --with 'b=./b --port {port}'"
-    again = f"ringside repeat {run.run.id} 'my own' --set nodes=20 {outside}"
-    assert command_to_repeat(run, cell) == again
+    assert command_to_repeat(run, cell) == f"ringside repeat {run.run.id} 'my own' --set nodes=20 {outside}"
     assert with_options(None) == with_options(SuiteSelection("mine", id="1-mine")) == []
 
 

@@ -82,8 +82,7 @@ def test_markdown_is_harmless() -> None:
 
 
 def printed(analysis: RunAnalysis, *, everything: bool = False) -> str:
-    out = io.StringIO()
-    paired.show(analysis, "how", Console(file=out, width=120), everything=everything)
+    paired.show(analysis, "how", Console(file=(out := io.StringIO()), width=120), everything=everything)
     return out.getvalue()
 
 

@@ -28,15 +28,13 @@ def run_at(points: int) -> RunAnalysis:
 
 
 def printed(run: RunAnalysis, width: int, *, everything: bool = False) -> str:
-    out = io.StringIO()
-    console = Console(file=out, width=width, highlight=False, markup=False)
+    console = Console(file=(out := io.StringIO()), width=width, highlight=False, markup=False)
     (terminal.show_all if everything else terminal.show)(run, console)
     return out.getvalue()
 
 
 def rendered(table: TableData, width: int = 80) -> str:
-    out = io.StringIO()
-    terminal.render(table, Console(file=out, width=width))
+    terminal.render(table, Console(file=(out := io.StringIO()), width=width))
     return out.getvalue()
 
 
