@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, Page, ViewportSize
 
 from ringside.analysis.run import analysis_of
-from ringside.render.html.page import render_page
+from ringside.render.site.site import render_page
 from ringside.store import record
 from tests.render.html.test_accessibility import SCHEMES, assert_none, violations
 from tests.render.html.test_report_browser import PHONE, SHEET, column, is_dark, sideways

@@ -33,7 +33,6 @@ from ringside.probe import protocol
 from ringside.probe.protocol import engine_message, trial_message
 from ringside.render.export import documents, formats
 from ringside.render.export.formats import TEXT_FORMATS
-from ringside.render.html.page import render_page
 from ringside.render.site import site
 from ringside.render.text import markdown, terminal
 from ringside.store import Store, record
@@ -290,7 +289,7 @@ def read_everything(store: Store) -> None:
             with suppress(UsageError):
                 json.loads(render(analysis))
         terminal.show(analysis, Console(file=io.StringIO(), width=90))
-        render_page([analysis_of(store, run)])
+        site.render_page([analysis_of(store, run)])
         site.data_files(analysis)
         other = analysis_of(store, run)
         other.run = replace(other.run, id=f"{run.id}-again")

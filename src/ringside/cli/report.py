@@ -7,7 +7,6 @@ from pathlib import Path
 
 from ringside.analysis.run import RunAnalysis, analysis_of
 from ringside.cli import context, streams
-from ringside.render.html.page import render_page
 from ringside.render.site import folder, site
 
 
@@ -50,7 +49,7 @@ def report(
 
 def write_page(pages: Sequence[RunAnalysis], path: Path, option: str) -> None:
     """Write one page of runs, and print its path. Raises UsageError if it cannot be written."""
-    text = render_page(pages, context.questions())
+    text = site.render_page(pages, context.questions())
     streams.write_output(option, path, text)
     print(f"{path} ({len(text.encode()) / 1e6:.1f} MB)", file=sys.stderr)
 

@@ -14,7 +14,7 @@ from ringside.errors import RingsideError, UsageError
 from ringside.model.catalogue import Question
 from ringside.model.design import Metric
 from ringside.model.results import RunState
-from ringside.render.html.page import render_page
+from ringside.render.site.site import render_page
 from ringside.render.text.answers import short_answer
 from ringside.store import RunSummary, Store
 from ringside.store.database import runs_of

@@ -10,9 +10,8 @@ from playwright.sync_api import Browser, Page
 
 from ringside.analysis.run import analysis_of
 from ringside.model.design import Experiment
-from ringside.render.html.page import render_page
 from ringside.render.plots.charts import missing
-from ringside.render.site.site import write_site
+from ringside.render.site.site import render_page, write_site
 from ringside.store import Store
 from tests.support.browsers import wait_until_drawn, watched
 from tests.support.live_pages import serving

@@ -19,6 +19,7 @@ from ringside.probe.protocol import TrialOutcome
 from ringside.render.html import page, templates
 from ringside.render.plots import charts
 from ringside.render.plots.spec import Chart, Panel
+from ringside.render.site.site import render_page
 from ringside.store import Store
 from ringside.store.plans import PlannedContender, SuiteSelection
 from tests.render.plots.test_plots import everything
@@ -115,7 +116,7 @@ def example(**options: Any) -> RunAnalysis:
 
 def read(*runs: RunAnalysis, sources: dict[str, str] | None = None) -> Reader:
     texts = SOURCES if sources is None else sources
-    return Reader(page.render_page([with_figures(run, sources=texts) for run in runs]))
+    return Reader(render_page([with_figures(run, sources=texts) for run in runs]))
 
 
 def test_the_verdict_can_be_quoted(without_vega: None) -> None:
@@ -145,7 +146,7 @@ def test_ratios_without_a_column_of_verdicts_have_their_word(without_vega: None)
     values = medians(*places, metric="rate", erlang=100.0, go=50.0, pony=300.0)
     for place in places[2:]:
         values["go", place] = {"rate": values["erlang", place]["rate"]}
-    made = page.render_page([with_figures(analysis(values, metrics=["rate"]), sources=SOURCES)])
+    made = render_page([with_figures(analysis(values, metrics=["rate"]), sources=SOURCES)])
     assert made.count("<small>lower</small>") == 2
     assert made.count("<small>higher</small>") == 5
     assert made.count("<small>no verdict possible</small>") == 3
@@ -169,7 +170,7 @@ def test_hostile_texts_stay_texts(without_vega: None) -> None:
     )
     script = "\n[click](javascript:alert(1)) ![x](https://example.org/x.png)\n"
     sources = {"hash-readme": HOSTILE + "\n" + script, "hash-source": f"a \u202e b \ud800 {HOSTILE}"}
-    made = page.render_page([with_figures(run, sources=sources)])
+    made = render_page([with_figures(run, sources=sources)])
     parsed = Reader(made)
     tags = {tag for tag, _ in parsed.elements}
     assert "img" not in tags
@@ -213,7 +214,7 @@ def test_a_page_without_the_package_for_plots(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_contenders_show_readme_source_and_build_log(without_vega: None) -> None:
-    made = page.render_page([with_figures(example(contenders=planned()), sources=SOURCES)])
+    made = render_page([with_figures(example(contenders=planned()), sources=SOURCES)])
     assert "<em>its community</em>" in made
     assert "<td>1</td>" in made
     assert "<b>def</b>" in Reader(made).unpacked("texts")["hash-source"]
@@ -230,7 +231,7 @@ def test_contenders_show_readme_source_and_build_log(without_vega: None) -> None
 def test_two_runs_make_two_sections(without_vega: None) -> None:
     parsed = read(example(), example())
     # Contenders and their sources stand once, behind the sections.
-    of_two = page.render_page([with_figures(example(contenders=planned()), sources=SOURCES)] * 2)
+    of_two = render_page([with_figures(example(contenders=planned()), sources=SOURCES)] * 2)
     assert len(Reader(of_two).unpacked("texts")) == 2
     anchors = [a["id"] for tag, a in Reader(of_two).elements if tag == "details" and "id" in a]
     assert anchors == ["contender-1", "contender-2"]
@@ -288,7 +289,7 @@ def drawn_page(run: RunAnalysis, panels: tuple[Panel, ...]) -> str:
     """The page of a run with these panels instead of its own, all parts open."""
     chart = Chart("All", "All kinds.", tuple(dataclasses.replace(each, point=None) for each in panels))
     with mock.patch.object(page, "charts_of", return_value=[[chart]]):
-        return page.render_page([run]).replace('<details class="figures">', '<details class="figures" open>')
+        return render_page([run]).replace('<details class="figures">', '<details class="figures" open>')
 
 
 @pytest.mark.skipif(not PLOTS, reason="the `report` extra is not installed")
@@ -319,7 +320,7 @@ def of_suite(name: str, **suite: Any) -> RunAnalysis:
 def test_a_suite_has_its_own_title_and_question(without_vega: None) -> None:
     note = "Which is it\non one CPU?\n\nAnd on two?\n"
     named = [of_suite(name, title="Both of them", note=note) for name in ("one", "two")]
-    made = page.render_page([with_figures(run, sources=SOURCES) for run in named])
+    made = render_page([with_figures(run, sources=SOURCES) for run in named])
     assert '<h1 dir="auto">Both of them</h1>' in made
     # Lines of a paragraph are those of the screen.
     questions = re.findall(r'<p class="question" dir="auto">([^<]*)</p>', made)
@@ -347,7 +348,7 @@ def test_the_overview_ranks_and_tints_inside_the_class_of_the_baseline(without_v
     """No difference within the margin has a tint."""
     values = medians(P, go=100.0, rust=103.0, erlang=2.0, python=300.0, c=150.0)
     run = analysis(values, baseline="go", kinds={"erlang": "bare", "python": "bare"})
-    made = page.render_page([run, run])
+    made = render_page([run, run])
     rows = re.findall(r'<th scope="row"[^>]*>(\w+)</th><td class="number ([^"]*)"[^>]*>(.*?)</td>', made)
     assert rows == [
         ("go", "tint-0", "1 <small>1</small>"),
@@ -365,7 +366,7 @@ SMALL = experiment(contenders=("erlang", "go"), factors={"nodes": 100, "messages
 
 
 def html(store: Store, *runs: Run) -> str:
-    return page.render_page([analysis_of(store, run) for run in runs])
+    return render_page([analysis_of(store, run) for run in runs])
 
 
 def plots(reader: Reader) -> int:

@@ -12,8 +12,8 @@ import pytest
 from playwright.sync_api import Browser, Download, Page, ViewportSize, expect
 
 from ringside.analysis.run import analysis_of
-from ringside.render.html.page import render_page
 from ringside.render.plots.charts import charts_of, missing
+from ringside.render.site.site import render_page
 from ringside.store import Store
 from tests.support.browsers import PATIENCE_MS, wait_until_drawn, watched
 from tests.support.runs import experiment, make_run

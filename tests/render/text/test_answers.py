@@ -19,7 +19,6 @@ from ringside.model.catalogue import ContenderClass
 from ringside.model.design import Cell, Point
 from ringside.model.results import Outcome, Trial
 from ringside.render.export.documents import document
-from ringside.render.html.page import render_page
 from ringside.render.site import site
 from ringside.render.text import markdown, terminal
 from ringside.render.text.answers import answers, pair_sentence, short_answer
@@ -234,7 +233,7 @@ def test_each_form_has_the_same_sentences(monkeypatch: pytest.MonkeyPatch, name:
         out.getvalue(),
         markdown.render(of),
         " ".join(document(of)["answers"]),
-        html.unescape(render_page([of])),
+        html.unescape(site.render_page([of])),
         (tmp_path / "post" / "post.md").read_text(),
     ]
     for sentence in answers(of):

@@ -15,8 +15,7 @@ from markupsafe import Markup
 
 from ringside import units
 from ringside.analysis.run import RunAnalysis
-from ringside.analysis.suite import analyse_suite
-from ringside.model.catalogue import Question
+from ringside.analysis.suite import SuiteAnalysis
 from ringside.model.design import Point, grouped
 from ringside.render.export.documents import FORMAT, document
 from ringside.render.html import templates
@@ -30,9 +29,9 @@ from ringside.store.plans import SuiteSelection
 from ringside.text import capitalised
 
 
-def render_page(analyses: Sequence[RunAnalysis], questions: Sequence[Question] = (), home: str = "") -> str:
-    """The page of runs with the questions that they answer. `home`: the address of the list of runs."""
-    suite = analyse_suite(analyses, questions)
+def render(suite: SuiteAnalysis, home: str = "") -> str:
+    """The whole page. `home`: the address of the list of runs that it is one of."""
+    analyses = suite.runs
     # The command line's documents, with the figures of each block besides.
     documents = list(map(document, analyses))
     for values, analysis in zip(documents, analyses, strict=True):

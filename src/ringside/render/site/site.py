@@ -1,5 +1,5 @@
-"""Badges, posts, and sites: folders with a page per run, a history per experiment, data, and feeds (Atom, RFC
-4287; JSON Feed 1.1). Each call adds or updates runs."""
+"""The page of some runs, badges, posts, and sites: folders with a page per run, a history per experiment,
+data, and feeds (Atom, RFC 4287; JSON Feed 1.1). Each call adds or updates runs."""
 
 import json
 import re
@@ -17,11 +17,12 @@ from markupsafe import Markup
 from ringside.analysis.history import HistoryRun, history, of_analysis
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import analyse_suite
+from ringside.model.catalogue import Question
 from ringside.model.design import Metric, Point, grouped
 from ringside.model.results import Answer, Interval
 from ringside.render.export import formats
 from ringside.render.export.documents import document
-from ringside.render.html.page import commands, render_page, title
+from ringside.render.html.page import commands, render, title
 from ringside.render.html.templates import environment, read_file
 from ringside.render.plots.charts import charts, figures, missing
 from ringside.render.site.folder import Folder
@@ -35,6 +36,11 @@ TEMPLATES = Path(__file__).parent / "templates"
 _TITLE = "Runs of Ringside"
 _MAX_ENTRIES = 50
 _MAX_LENGTH = 2000
+
+
+def render_page(pages: Sequence[RunAnalysis], questions: Sequence[Question] = (), home: str = "") -> str:
+    """The page of runs with the questions that they answer. `home`: the address of the list of runs."""
+    return render(analyse_suite(pages, questions), home)
 
 
 def _rendered(template: str, **values: Any) -> bytes:
