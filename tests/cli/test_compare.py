@@ -19,6 +19,7 @@ from ringside.model.results import Comparison, Interval, Obstacle, Verdict
 from ringside.stats import unpaired
 from ringside.store import Store
 from tests.support.analyses import HOP, RATE, near
+from tests.support.cases import cases
 from tests.support.command_line import Ended, in_process, parsed
 from tests.support.runs import experiment, make_run
 
@@ -103,7 +104,8 @@ def test_files_of_hyperfine_are_compared(complaint: Callable[..., str]) -> None:
     in_process("vs", "-n", "mine", "true", "-r7", "--export-json", "mine.json")
     times = json.loads(Path("mine.json").read_text(encoding="utf-8"))["results"][0]["times"]
     both = exported("both.json", old=slow, mine=times)
-    for sides, name in (((one, both), "old"), ((both, "latest"), "mine")):
+    mixed = (f"latest,{both}", "mine.json")
+    for sides, name in (((one, both), "old"), ((both, "latest"), "mine"), (mixed, "mine")):
         (same,) = parsed("compare", *sides)["comparisons"]
         assert (same["contender"], same["ratio"]) == (name, near(1.0))
     assert in_process("compare", one, other, "--fail-if", "faster", status=1).stdout
@@ -176,25 +178,11 @@ def judged(
     return "B over A", metric, Comparison(Point(()), metric.name, "B", "A", interval, verdict, 0.01, obstacle)
 
 
-@pytest.mark.parametrize(
-    ("ratio", "verdict", "gate", "status"),
-    [
-        (1.2, Verdict.SLOWER, ("slower", 0.199), 1),
-        (1.2, Verdict.SLOWER, ("slower", 0.201), 0),
-        (1.2, Verdict.SLOWER, ("faster", 0.0), 0),
-        # Exactly the share counts.
-        (1.25, Verdict.SLOWER, ("slower", 0.25), 1),
-        (1 / 1.2, Verdict.FASTER, ("faster", 0.16), 1),
-        (1 / 1.2, Verdict.FASTER, ("faster", 0.17), 0),
-        # However large the estimate: what is not shown to be worse does not count.
-        (1.2, Verdict.INCONCLUSIVE, ("slower", 0.03), 0),
-        (1.2, Verdict.INCONCLUSIVE, ("inconclusive", 0.03), 1),
-    ],
-)
+@pytest.mark.parametrize(("ratio", "verdict", "gate", "status"), cases(__file__, "gates"))
 def test_the_gate_lets_through_what_is_not_worse_by_its_share(
-    ratio: float, verdict: Verdict, gate: tuple[str, float], status: int
+    ratio: float, verdict: str, gate: tuple[str, float], status: int
 ) -> None:
-    assert gates.status([gate], [judged(ratio, verdict)]) == status
+    assert gates.status([gate], [judged(ratio, Verdict(verdict))]) == status
 
 
 @pytest.mark.parametrize("metric", [HOP, RATE], ids=["less is better", "more is better"])
@@ -223,15 +211,7 @@ def test_without_any_verdict_nothing_passes(obstacle: Obstacle, capsys: pytest.C
     assert capsys.readouterr().err.startswith("ringside: --fail-if cannot decide: there are no verdicts")
 
 
-@pytest.mark.parametrize(
-    ("gate", "ends", "is_said"),
-    [
-        (("slower", 0.05), (0.9, 1.06), True),
-        (("slower", 0.05), (0.9, 1.04), False),
-        (("faster", 0.05), (0.94, 1.2), True),
-        (("faster", 0.05), (0.96, 1.2), False),
-    ],
-)
+@pytest.mark.parametrize(("gate", "ends", "is_said"), cases(__file__, "undecided"))
 @pytest.mark.parametrize("metric", [HOP, RATE])
 def test_an_undecided_ratio_passes_and_is_named_if_it_may_exceed_the_gate(
     gate: Any, ends: Any, is_said: bool, metric: Metric, capsys: pytest.CaptureFixture[str]

@@ -104,6 +104,15 @@ def test_the_example_for_a_threshold_with_a_wrong_unit_is_right(figure: str) -> 
     assert thresholds.parse(example[1]).figure == figure
 
 
+def test_answers_to_users_of_other_tools_name_options_that_exist() -> None:
+    for name in ("vs", "load"):
+        command = cli.get_command(click.Context(cli), name)
+        own = {each for option in command.params for each in option.opts}
+        for other, answer in getattr(command, "answers", {}).items():
+            assert other not in own, other
+            assert {*re.findall(r"(?<![\w-])--[a-z0-9-]+", answer)} <= own | {"--version"}, other
+
+
 DRY = tables(__file__)["dry"]
 
 

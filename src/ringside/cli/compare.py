@@ -2,17 +2,19 @@
 
 import sys
 from collections.abc import Sequence
+from itertools import chain
 
 from ringside import units
 from ringside.analysis import hyperfine
 from ringside.analysis.run import RunAnalysis, analysis_of
 from ringside.analysis.run_diff import diff
 from ringside.cli import context, gates
+from ringside.errors import UsageError
 from ringside.render.export import documents
 from ringside.render.export.formats import hyperfine_json
 from ringside.render.text import changes, markdown, terminal
 from ringside.store import record
-from ringside.store.database import runs_of_side, single_run
+from ringside.store.database import single_run
 
 
 def compare(
@@ -40,31 +42,32 @@ def compare(
             for table in changes.diff_tables(difference):
                 terminal.render(table, console)
             terminal.diagnose(difference.diagnostics, console)
-    return gates.status(
-        fail_if,
-        [
-            (" at ".join(filter(None, (each.cell.contender, str(each.cell.point)))), each.metric, each)
-            for each in difference.changes
-        ],
-    )
+    cells = [(each.cell.contender, str(each.cell.point), each) for each in difference.changes]
+    judged = [(f"{name} at {point}" if point else name, each.metric, each) for name, point, each in cells]
+    return gates.status(fail_if, judged)
 
 
-def _sides(store: str | None, names: Sequence[str]) -> list[list[RunAnalysis]]:
-    """The runs of each side. With a file of hyperfine, those of the other side are as hyperfine has them."""
-    files = [dict.fromkeys(_files(side) if side.endswith(hyperfine.SUFFIX) else ()) for side in names]
-    runs = [[] if file else _side(store, side) for side, file in zip(names, files, strict=True)]
-    texts = [{each.run.id: hyperfine_json(each).encode() for each in side} for side in runs if any(files)]
-    return hyperfine.sides(*(file or texts[n] for n, file in enumerate(files))) if texts else runs
+def _sides(store: str | None, sides: Sequence[str]) -> list[list[RunAnalysis]]:
+    """The runs of each side. With a file of hyperfine anywhere, all others are as hyperfine has them."""
+    names = [[name.strip() for name in side.split(",")] for side in sides]
+    for side, own in zip(sides, names, strict=True):
+        if not all(own):
+            raise UsageError(f"`{side}`: write several runs as A1,A2,A3")
+    if any(name.endswith(hyperfine.SUFFIX) for name in chain(*names)):
+        return hyperfine.sides(*(dict(_times(store, name) for name in own) for own in names))
+    return [[_run(store, name) for name in own] for own in names]
 
 
-def _side(store: str | None, name: str) -> list[RunAnalysis]:
-    """The runs of one side: of the store, or those of records, where the names are files."""
-    if not name.endswith(record.SUFFIX):
-        storage = context.open_store(store, create=False)
-        return [analysis_of(storage, run) for run in runs_of_side(storage, name)]
-    records = [context.open_store(file, create=False) for file in _files(name)]
-    return [analysis_of(each, single_run(each, "latest")) for each in records]
+def _times(store: str | None, name: str) -> tuple[str, bytes | None]:
+    """The name of a run with its times as hyperfine has them; None: in the file of that name."""
+    if name.endswith(hyperfine.SUFFIX):
+        return name, None
+    run = _run(store, name)
+    return run.run.id, hyperfine_json(run).encode()
 
 
-def _files(side: str) -> list[str]:
-    return [file.strip() for file in side.split(",")]
+def _run(store: str | None, name: str) -> RunAnalysis:
+    """A run of the store, or that of a record, where the name is a file's."""
+    is_record = name.endswith(record.SUFFIX)
+    storage = context.open_store(name if is_record else store, create=False)
+    return analysis_of(storage, single_run(storage, "latest" if is_record else name))

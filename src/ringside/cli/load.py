@@ -289,8 +289,7 @@ def _compare(
             # Ringside does not keep secrets.
             options["--header"] = tuple(_SECRET.sub(r"\1 …", str(header)) for header in headers)
         # Begun only now: Ctrl-C while waiting for the machine leaves no empty run behind.
-        what = (targets, plans["A"], blocks, settings.margin, seed, storage, engines, options)
-        run = versus.begin(*what)
+        run = versus.begin(targets, plans["A"], blocks, settings.margin, seed, storage, engines, options)
         shown = _Blocks(settings, targets, blocks, driver, screen)
         try:
             versus.conduct(run, plans, storage, driver, shown)
@@ -302,8 +301,7 @@ def _compare(
         if settings.form == "json":
             print(json.dumps(versus.document(analysis, targets, plans["A"]), indent=2))
         else:
-            how = versus.how(analysis, targets, plans)
-            paired.show(analysis, how, context.stdout_console())
+            paired.show(analysis, versus.how(analysis, targets, plans), context.stdout_console())
     if shown.watch.reason:
         streams.say(f"aborted: {shown.watch.reason}")
         return EXIT_FAILED

@@ -71,6 +71,11 @@ class SectionedCommand(click.Command):
         self.answers = answers
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ways = {name: f"{name} {each.metavar or ''}".strip() for each in self.params for name in each.opts}
+        for name in (arg.partition("=")[0] for arg in args if arg.startswith("-")):
+            # click would read `-duration=5s`, of vegeta, as `-d` with the value `uration=5s`.
+            if way := {**ways, **self.answers}.get(f"-{name}"):
+                raise click.UsageError(f"{name} is another tool's: {way}", ctx)
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
@@ -108,7 +113,7 @@ def make_command(
     examples = "\n".join(table["examples"])
     return kind(
         name,
-        answers=table.get("answers", {}),
+        answers=whole.get("answers", {}),
         params=[*(_argument(**each) for each in table.get("arguments", ())), *options],
         callback=partial(_carry_out, name, whole),
         short_help=table["help"],

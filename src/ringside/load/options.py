@@ -114,8 +114,8 @@ def header(text: str) -> tuple[str, str]:
 
 def body(text: str) -> bytes | Path:
     """A text, or the bytes of a file after `@`, stdin for `@-`; of a large file its path."""
-    if re.fullmatch(r"\d+(\.\d+)?(ms|s|m|h)", text):
-        raise bad_value(text, "is a time: --duration is how long; --body @FILE sends it as a text")
+    if re.fullmatch(r"\d+(\.\d+)?(ms|s|m|h)?", text):
+        raise bad_value(text, "may be a time: --duration is how long; --body @FILE sends it as a text")
     if not text.startswith("@"):
         return text.encode()
     path = Path("/dev/stdin" if text == "@-" else text[1:])

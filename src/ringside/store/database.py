@@ -365,13 +365,6 @@ def single_run(store: Store, name: str, fits: Callable[[Run], bool] = lambda run
     return runs[0]
 
 
-def runs_of_side(store: Store, names: str) -> list[Run]:
-    """The runs of these ids, with commas between them. Raises UsageError."""
-    if not all(each.strip() for each in names.split(",")):
-        raise UsageError(f"`{names}`: write several runs as A1,A2,A3")
-    return [single_run(store, each.strip()) for each in names.split(",")]
-
-
 def _latest(summaries: Sequence[RunSummary], name: str) -> str:
     """The id of the latest run of that experiment, or suite of that name; empty if there is none."""
     for run in reversed(summaries):
