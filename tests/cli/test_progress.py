@@ -7,7 +7,7 @@ from rich.console import Console
 from ringside.cli.progress import LiveProgress
 from ringside.measure.runs.loop import StoppingRule
 from ringside.model.catalogue import Unavailable
-from ringside.model.design import Cell, Point
+from ringside.model.design import Cell, Point, Show
 from ringside.model.results import Outcome, Run, Trial
 from ringside.probe.protocol import TrialOutcome
 from ringside.workloads.command import COMMAND
@@ -117,27 +117,31 @@ def test_a_suite_says_what_is_done_what_is_next_and_the_time_left(clock: list[fl
     ]
 
 
-@pytest.mark.parametrize(("most", "time_s", "before", "dues"), cases(__file__, "what_slow_commands_say"))
-def test_slow_commands(most: int, time_s: float, before: int, dues: list[str], clock: list[float]) -> None:
+@pytest.mark.parametrize(("judged", "most", "time_s", "before", "dues"), cases(__file__, "slow_commands"))
+def test_slow_commands(
+    judged: str, most: int, time_s: float, before: int, dues: list[str], clock: list[float]
+) -> None:
     out = io.StringIO()
     fast, slow = (Cell(name, Point(())) for name in "AB")
     with LiveProgress(Console(file=out, width=200), quiet=True, paces=True) as progress:
         rule = StoppingRule(most, decided=True, time_s=time_s or None, min_timed_blocks=3)
-        progress.on_begin(run_of(fast, slow), rule, [fast, slow], COMMAND)
+        run = planned(["A", "B"], [fast.point], workload="command", show=Show((judged,)), ended=False)
+        progress.on_begin(run, rule, [fast, slow], COMMAND)
         for block, factor in enumerate((1, 1, 3, 3), before + 1):
             for each, seconds in ((slow, 5 * factor), (fast, 2 * factor)):
                 progress.on_trial(block, each)
                 for _ in range(seconds):
                     clock[0] += 1
                     progress.on_tick()
-                report = TrialOutcome("ok", wall_ns=seconds * 10**9)
+                report = TrialOutcome("ok", wall_ns=seconds * 10**9, cpu_user_ns=1, cpu_system_ns=1)
                 progress.on_trial_end(Trial(block, 0, each, Outcome.OK, "", report=report), seconds)
     lines = out.getvalue().splitlines()
     paces = [line for line in lines if "a block takes" in line]
     # The second block is as expected, the third is not.
+    ratio = "2.50 in wall time" if judged == "wall_s" else "1.00 in CPU time"
     assert paces == [
-        f"a block takes 7.00 s, {dues[0]}; so far B / A 2.50 in wall time",
-        f"a block takes 11.7 s, {dues[-1]}; so far B / A 2.50 in wall time",
+        f"a block takes {block}, {due}; so far B / A {ratio}"
+        for block, due in (("7.00 s", dues[0]), ("11.7 s", dues[-1]))
     ]
     left = ", about 1 s left" if time_s else ""
     assert most == 4 or any(f"block {before + 3}{left}: B (" in line for line in lines)

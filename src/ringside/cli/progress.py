@@ -45,7 +45,7 @@ class LiveProgress(Listener):
         self._paces = paces
         self._said_s, self._block_s = time.monotonic(), 0.0
         self._due = FIRST_LOOK
-        self._walls_ns: dict[Cell, list[int]] = {}
+        self._values: dict[Cell, list[float]] = {}
         self._is_live = console.is_terminal
         # No thread of its own: the line is drawn when something has changed. Off a terminal it draws nothing.
         self._live = Live(console=console, auto_refresh=False, transient=True)
@@ -126,7 +126,10 @@ class LiveProgress(Listener):
     def on_begin(self, run: Run, rule: StoppingRule, cells: Sequence[Cell], measurement: Measurement) -> None:
         self._block = 0
         self._failed.clear()
-        self._walls_ns = {cell: [] for cell in cells if not cell.point.levels}
+        # Of commands: the metric that decides.
+        self._values = {cell: [] for cell in cells if self._paces and not cell.point.levels}
+        headline = measurement.metric(measurement.shown(read_plan(run).experiment)[0])
+        self._noun, self._value = headline.noun, lambda trial: measurement.figures(trial).get(headline.name)
         self._repeated = ()
         varying = varying_factors([cell.point for cell in cells])
         self._label = lambda point: measurement.label(point, varying)
@@ -173,9 +176,9 @@ class LiveProgress(Listener):
             due = f", and {count(self._due, 'block')} are too few for a verdict, which needs {FIRST_LOOK}"
         elif due and 0 < self._ends < time.monotonic() + (left - 1) * block_s:
             due = f", the time is over before the first verdict: --min-runs {self._due} waits for it"
-        walls = [(cell.contender, median(ns)) for cell, ns in self._walls_ns.items() if ns]
-        ratios = [f"{name} / {walls[0][0]} {ns / walls[0][1]:.2f}" for name, ns in walls[1:]]
-        so_far = f"; so far {', '.join(ratios)} in wall time" if ratios else ""
+        levels = [(cell.contender, median(own)) for cell, own in self._values.items() if own]
+        ratios = [f"{name} / {levels[0][0]} {level / levels[0][1]:.2f}" for name, level in levels[1:]]
+        so_far = f"; so far {', '.join(ratios)} in {self._noun}" if ratios else ""
         self.on_say(f"a block takes {quantity(block_s, 's')}{due}{so_far}")
 
     def on_tick(self) -> None:
@@ -183,8 +186,8 @@ class LiveProgress(Listener):
 
     def on_trial_end(self, trial: Trial, seconds: float) -> None:
         if trial.outcome is Outcome.OK:
-            if trial.report and trial.report.wall_ns:
-                self._walls_ns.get(trial.cell, []).append(trial.report.wall_ns)
+            if (own := self._values.get(trial.cell)) is not None and (value := self._value(trial)):
+                own.append(value)
             return
         cell = trial.cell
         where = f" ({label})" if (label := self._label(cell.point)) else ""
