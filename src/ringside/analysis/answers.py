@@ -161,6 +161,7 @@ class _PointEvidence:
         first = tuple(name for name in names if ranks[name][0] == 1) or names
         between = [self._compare(*pair) for pair in itertools.combinations(first, 2)]
         undecided = [each for each in between if each is None or each.verdict is Verdict.INCONCLUSIVE]
+        obstacles = [each.obstacle if each else Obstacle.NO_RATIO for each in undecided]
         shown = FirstPlace.OPEN
         if len(names) == 1:
             shown = FirstPlace.ALONE
@@ -168,9 +169,9 @@ class _PointEvidence:
             shown = FirstPlace.FIRST
         elif is_over and all(each is not None and each.verdict is Verdict.EQUIVALENT for each in between):
             shown = FirstPlace.SHARED
-        elif is_over and all(each is None or each.obstacle for each in undecided):
+        elif is_over and all(obstacles):
             shown = FirstPlace.BARRED
-        return shown, first, frozenset(each.obstacle for each in undecided if each and each.obstacle)
+        return shown, first, frozenset(filter(None, obstacles))
 
     def _influences(self, standing: Standing) -> Iterator[Influence]:
         """Influences other than the programs that may have decided the first place."""

@@ -59,6 +59,7 @@ class Obstacle(StrEnum):
     CARRY_OVER = "carry-over"
     UNFINISHED = "unfinished"
     NO_REFERENCE = "no-reference"
+    NO_RATIO = "no-ratio"
 
 
 class RunState(StrEnum):

@@ -182,6 +182,7 @@ RUNS: dict[str, Callable[[], RunAnalysis]] = {
     "cut off": lambda: of_two(scaled(100.0), scaled(3100.0), blocks=300, ended=False),
     "no trial": lambda: analyse(planned(["go"], [P], ended=False), [], Exact()),
     "ties": lambda: of_two([100.0] * 7, [100.0] * 7),
+    "no block of both": lambda: of_two([100.0, None] * 4, [None, 150.0] * 4),
     "all failed": all_failed,
     "one failed in most blocks": failing,
     "cut off, and one failed in most blocks": lambda: failing(ended=False),

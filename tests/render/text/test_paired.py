@@ -88,6 +88,7 @@ def printed(analysis: RunAnalysis, *, everything: bool = False) -> str:
 
 ALONE = commands({("A", HERE): [*scaled(0.02), *scaled(0.0204), 0.09]})
 SCAN = commands({("A", point(n=n)): scaled(n / 100) for n in (1, 2, 4)}, {"A": "sleep 0.0{n}"})
+TWO = commands({("A", point(n=n)): scaled(n / 100) for n in (1, 2)})
 PAIRS = commands(
     {
         (name, point(n=n, cc="gcc")): scaled(n / cost)
@@ -115,6 +116,7 @@ def test_bars_are_as_long_as_their_counts() -> None:
 def test_scans_of_commands() -> None:
     assert paired.over_first(SCAN)[point(n=4)].ratio.estimate == pytest.approx(4)
     assert paired.verdicts(SCAN)[0].text.startswith("n=1 has the best wall time")
+    assert paired.verdicts(TWO)[1].text == "n=2 took 2.00× n=1's wall time (2.00–2.00): slower"
     assert [sentence.text.partition(": ")[0] for sentence in paired.verdicts(PAIRS)] == ["n=1", "n=3"]
     ordered = [row[3].text.split()[0] for row in paired.table(PAIRS, "mean-time").rows]
     assert ordered == ["50.0", "100", "150", "300"]

@@ -115,7 +115,7 @@ def _sweep(analysis: RunAnalysis) -> list[Sentence]:
         if names := [each.contender for each in others if each.verdict is verdict]:
             text += f"; {words}: {listed(names)}"
     sentences = [Sentence(text)]
-    for before, point in itertools.pairwise(points) if 2 < len(points) <= _MAX_STEPS else ():
+    for before, point in itertools.pairwise(points) if len(points) <= _MAX_STEPS else ():
         steps = analysis.over_points(name, before, [point], len(points) - 1)
         sentences += [comparison_sentence(each, metric, analysis.experiment.margin) for each in steps]
     return sentences
@@ -211,8 +211,7 @@ def _scan_rows(analysis: RunAnalysis, order: str) -> list[Row]:
     """A row per point and command: headline, its ratio there or over the first point; or how it failed."""
     headline, baseline = analysis.headline, analysis.experiment.baseline
     first = next((cell.point for cell in analysis.descriptions), analysis.points[0])
-    is_alone = len(analysis.names) == 1
-    compared = over_first(analysis)
+    is_alone, comparisons = len(analysis.names) == 1, over_first(analysis)
     rows: list[Row] = []
     shown = in_order(analysis, order)
     shown += [cell for cell, own in analysis.cells.items() if own.outcomes and not own.has_figures]
@@ -224,13 +223,12 @@ def _scan_rows(analysis: RunAnalysis, order: str) -> list[Row]:
         row += [] if is_alone else [("command", cell.contender)]
         row.append((headline.title, cells.figure(analysis.cells[cell], headline, with_interval=True)))
         if is_alone:
-            absent = TableCell("1", "quiet") if cell.point == first else cells.ABSENT
-            over = compared.get(cell.point)
-            row.append((f"× {first}", TableCell(units.ratio(over.ratio)) if over else absent))
+            comparison, is_baseline = comparisons.get(cell.point), cell.point == first
         else:
-            over = analysis.comparison(headline, cell.contender, baseline, cell.point)
-            ratio = cells.ratio(over, headline, is_baseline=cell.contender == baseline)
-            row.append((f"× {baseline}", ratio))
+            comparison = analysis.comparison(headline, cell.contender, baseline, cell.point)
+            is_baseline = cell.contender == baseline
+        ratio = cells.ratio(comparison, headline, is_baseline=is_baseline)
+        row.append((f"× {first if is_alone else baseline}", ratio))
         rows.append([*row, *_spread(analysis.descriptions.get(cell), headline)])
     return rows
 
