@@ -126,10 +126,9 @@ class LiveProgress(Listener):
     def on_begin(self, run: Run, rule: StoppingRule, cells: Sequence[Cell], measurement: Measurement) -> None:
         self._block = 0
         self._failed.clear()
-        # Of commands: the metric that decides.
         self._values = {cell: [] for cell in cells if self._paces and not cell.point.levels}
-        headline = measurement.metric(measurement.shown(read_plan(run).experiment)[0])
-        self._noun, self._value = headline.noun, lambda trial: measurement.figures(trial).get(headline.name)
+        self._headline = measurement.metric(measurement.shown(read_plan(run).experiment)[0])
+        self._figures = measurement.figures
         self._repeated = ()
         varying = varying_factors([cell.point for cell in cells])
         self._label = lambda point: measurement.label(point, varying)
@@ -178,7 +177,7 @@ class LiveProgress(Listener):
             due = f", the time is over before the first verdict: --min-runs {self._due} waits for it"
         levels = [(cell.contender, median(own)) for cell, own in self._values.items() if own]
         ratios = [f"{name} / {levels[0][0]} {level / levels[0][1]:.2f}" for name, level in levels[1:]]
-        so_far = f"; so far {', '.join(ratios)} in {self._noun}" if ratios else ""
+        so_far = f"; so far {', '.join(ratios)} in {self._headline.noun}" if ratios else ""
         self.on_say(f"a block takes {quantity(block_s, 's')}{due}{so_far}")
 
     def on_tick(self) -> None:
@@ -186,8 +185,8 @@ class LiveProgress(Listener):
 
     def on_trial_end(self, trial: Trial, seconds: float) -> None:
         if trial.outcome is Outcome.OK:
-            if (own := self._values.get(trial.cell)) is not None and (value := self._value(trial)):
-                own.append(value)
+            if trial.cell in self._values and (value := self._figures(trial).get(self._headline.name)):
+                self._values[trial.cell].append(value)
             return
         cell = trial.cell
         where = f" ({label})" if (label := self._label(cell.point)) else ""
