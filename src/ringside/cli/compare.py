@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Sequence
-from itertools import chain
 
 from ringside import units
 from ringside.analysis import hyperfine
@@ -53,7 +52,7 @@ def _sides(store: str | None, sides: Sequence[str]) -> list[list[RunAnalysis]]:
     for side, own in zip(sides, names, strict=True):
         if not all(own):
             raise UsageError(f"`{side}`: write several runs as A1,A2,A3")
-    if any(name.endswith(hyperfine.SUFFIX) for name in chain(*names)):
+    if any(name.endswith(hyperfine.SUFFIX) for own in names for name in own):
         return hyperfine.sides(*(dict(_times(store, name) for name in own) for own in names))
     return [[_run(store, name) for name in own] for own in names]
 
