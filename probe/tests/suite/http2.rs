@@ -278,6 +278,23 @@ fn a_server_that_waits_for_the_window() {
     }
 }
 
+/// It reads all that comes and gives no more window, so a body beyond the first 65,535 bytes never ends.
+#[test]
+fn an_upload_that_waits_for_the_window() {
+    let server = Server::start(|mut stream, _| {
+        begin(&mut stream);
+        while request(&mut stream).is_some() {}
+    });
+    for (bytes, waits) in [(1 << 20, true), (1000, false)] {
+        let request = json!({"method": "POST", "headers": [["Host", "here"]], "body": "x".repeat(bytes)});
+        let changes = json!({"requests": 2, "connections": 1, "timeout_s": 1, "request": request});
+        let outcome = drive(&server, http2(2, changes));
+        assert_eq!(outcome["errors"], json!({"timeout": 2}), "{outcome:#}");
+        let warnings = outcome["warnings"].to_string();
+        assert_eq!(warnings.contains("no room for the rest of 2 request bodies"), waits, "{warnings}");
+    }
+}
+
 /// `grpc-status` in HPACK: a literal field without indexing; also the content type, whose name is in the static table.
 fn grpc(number: u32, ends: &[&[u8]]) -> Vec<u8> {
     let kind: &[u8] = &[&b"\x88\x0f\x10\x10"[..], b"application/grpc"].concat();
@@ -543,6 +560,12 @@ fn servers_without_http2() {
         let outcome = drive(&server, http2(2, json!({"requests": 4, "tls": tls})));
         assert_eq!(errors(&outcome), ["no-http2"], "{outcome:#}");
     }
+    let modern = serve("good", &["h2"], |mut stream, _| {
+        let _ = stream.read(&mut [0; 100]);
+    });
+    let outcome = drive(&modern, json!({"requests": 4, "tls": tls}));
+    assert_eq!(errors(&outcome), ["http2"], "{outcome:#}");
+    assert!(outcome["detail"].to_string().contains("refuses the protocol `http/1.1`"), "{outcome:#}");
 }
 
 #[test]

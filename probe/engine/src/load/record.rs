@@ -104,6 +104,8 @@ pub struct LayerRecord {
     resumed: u64, add;
     /// Replies of HTTP/2 for which the server waited for more window.
     window_waits: u64, add;
+    /// Requests of HTTP/2 that were given up while their bodies waited for the server's window.
+    upload_waits: u64, add;
     /// Version and cipher of the first TLS session.
     security: String, first;
     /// Why the first connection failed above its socket, or for a reason that no kind of error names.

@@ -66,6 +66,7 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
     let left_out_here = if open_loop { "" } else { "; a closed loop's latencies leave them out" };
     let resumes = plan.tls.as_ref().is_some_and(|tls| tls.resume);
     let http2 = plan.http2.filter(|_| record.layers.window_waits > 0);
+    let uploads = record.layers.upload_waits.min(errors.of(ErrorKind::Timeout));
     let addresses = plan.addresses.len() as u64;
     let is_wide = plan.unix.is_none() && plan.own_connections() as u64 <= PORTS;
     let all = [
@@ -163,6 +164,13 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
             http2.map(|http2| {
                 let (bytes, waits) = (http2.window_bytes, record.layers.window_waits);
                 format!("the server filled the window of HTTP/2, {bytes} bytes, in {waits} replies, and waited for more: the figures are also the engine's")
+            }),
+        ),
+        (
+            "upload-window",
+            "let the server read bodies sooner, or give larger windows",
+            (uploads > 0).then(|| {
+                format!("the server's window of HTTP/2 had no room for the rest of {uploads} request bodies when these timed out")
             }),
         ),
         (

@@ -444,15 +444,18 @@ impl Http2 {
         arrived
     }
 
-    /// Gives up the request of a lane.
-    pub fn cancel(&mut self, lane: Lane) {
+    /// Gives up the request of a lane. Whether its body still waited for the window of the server.
+    pub fn cancel(&mut self, lane: Lane) -> bool {
         self.waiting.retain(|(waiting, _)| *waiting != lane);
         self.opening = self.opening.filter(|opening| *opening != lane);
         self.turned_away.retain(|_, turned| *turned != lane);
-        if let Some(mut exchange) = self.exchanges[lane].take() {
-            exchange.stream.send_reset(Reason::CANCEL);
-            self.ready().connection = true;
-        }
+        let Some(mut exchange) = self.exchanges[lane].take() else {
+            return false;
+        };
+        exchange.stream.send_reset(Reason::CANCEL);
+        self.ready().connection = true;
+        // Else the kernel has no room: the server does not read at all.
+        !exchange.rest.is_empty() && !self.ends.borrow().is_held
     }
 
     /// The outcome of a request that has no reply; none yet where it is sent again.

@@ -152,7 +152,8 @@ impl<I: Io> Io for Layered<I> {
             None => self.io.close(number),
             Some(link) => match &mut link.session {
                 Session::Http2(session) if link.attached[lane] => {
-                    session.cancel(lane);
+                    let waited = session.cancel(lane);
+                    self.links.report.upload_waits += u64::from(waited);
                     self.links.detach(slot);
                 }
                 _ if link.opener == slot && link.attached.is_empty() => {

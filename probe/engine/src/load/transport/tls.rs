@@ -139,6 +139,7 @@ fn system_roots() -> Result<Vec<CertificateDer<'static>>, String> {
 /// The session of one connection.
 pub struct TlsSession {
     connection: ClientConnection,
+    client: Arc<ClientConfig>,
     identity: Arc<Identity>,
     has_ended: bool,
 }
@@ -149,7 +150,8 @@ impl TlsSession {
         let made = ClientConnection::new(Arc::clone(&config.client), config.name.clone());
         let mut connection = made.map_err(|error| fault(&error))?;
         connection.set_buffer_limit(None);
-        Ok(TlsSession { connection, identity: Arc::clone(&config.identity), has_ended: false })
+        let (client, identity) = (Arc::clone(&config.client), Arc::clone(&config.identity));
+        Ok(TlsSession { connection, client, identity, has_ended: false })
     }
 
     pub fn is_handshaking(&self) -> bool {
@@ -202,11 +204,15 @@ impl TlsSession {
             Error::AlertReceived(alert) => alert,
             _ => return fault(error),
         };
+        if *alert == AlertDescription::NoApplicationProtocol {
+            return match self.client.alpn_protocols.iter().any(|name| name == b"h2") {
+                true => LayerError::new(ErrorKind::NoHttp2, "it refuses the protocol `h2` (ALPN)"),
+                false => LayerError::new(ErrorKind::Http2, "it refuses the protocol `http/1.1` (ALPN)"),
+            };
+        }
         match self.identity.refusal() {
-            Some(why) if *alert != AlertDescription::NoApplicationProtocol => {
-                LayerError::new(ErrorKind::ClientCertificate, &format!("{why} ({alert:?})"))
-            }
-            _ => fault(error),
+            Some(why) => LayerError::new(ErrorKind::ClientCertificate, &format!("{why} ({alert:?})")),
+            None => fault(error),
         }
     }
 
@@ -240,13 +246,9 @@ fn fault(error: &Error) -> LayerError {
         let text = match error {
             Error::InvalidMessage(_) => "what it sends is not TLS".into(),
             Error::AlertReceived(alert) => format!("it refuses the session: {alert:?}"),
-            Error::NoApplicationProtocol => "it does not speak the protocol".into(),
             _ => error.to_string(),
         };
         let kind = match error {
-            Error::NoApplicationProtocol | Error::AlertReceived(AlertDescription::NoApplicationProtocol) => {
-                ErrorKind::NoHttp2
-            }
             Error::NoCertificatesPresented => ErrorKind::Certificate,
             _ => ErrorKind::Tls,
         };

@@ -46,6 +46,7 @@ impl Shard {
             ErrorKind::Certificate,
             ErrorKind::ClientCertificate,
             ErrorKind::NoHttp2,
+            ErrorKind::Http2,
             ErrorKind::Proxy,
             ErrorKind::Tls,
         ];

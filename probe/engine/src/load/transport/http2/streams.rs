@@ -21,7 +21,9 @@ impl<H: Handler> LayeredHandler<'_, H> {
         let link = self.links.get(number).ok_or(End::Closed)?;
         let chosen = link.tls.as_ref().map(|tls| tls.protocol());
         if chosen.is_some_and(|protocol| protocol != Some(b"h2")) {
-            return Err(LayerError::new(ErrorKind::NoHttp2, "it does not choose HTTP/2").into());
+            return Err(
+                LayerError::new(ErrorKind::NoHttp2, "it chooses no protocol (ALPN), so HTTP/1.1").into()
+            );
         }
         let mut session = Http2::new(plan)?;
         link.is_open = true;

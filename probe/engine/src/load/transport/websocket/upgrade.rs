@@ -64,14 +64,22 @@ impl Upgrade {
         let has =
             |name: &'static str, token: &[u8]| values(name).any(|text| text.eq_ignore_ascii_case(token));
         if !has("upgrade", b"websocket") || !has("connection", b"upgrade") {
-            return refused("its reply is not one of a WebSocket");
+            let [upgrade, connection] = ["upgrade", "connection"].map(|name| names(values(name)));
+            return refused(&format!(
+                "its reply is not one of a WebSocket (Upgrade: {upgrade}; Connection: {connection})"
+            ));
         }
-        // No extension was offered, and at most one subprotocol can be chosen.
         let mut chosen = values("sec-websocket-protocol");
         let (first, second) = (chosen.next(), chosen.next());
         let is_offered = first.map_or(true, |first| self.offered.iter().any(|each| each == first));
-        if !is_offered || second.is_some() || values("sec-websocket-extensions").next().is_some() {
-            return refused("it chooses what was not offered");
+        if !is_offered || second.is_some() {
+            let chosen = names(values("sec-websocket-protocol"));
+            let offered = names(self.offered.iter().map(Vec::as_slice));
+            return refused(&format!("it chooses the subprotocol {chosen}, of those offered: {offered}"));
+        }
+        if values("sec-websocket-extensions").next().is_some() {
+            let chosen = names(values("sec-websocket-extensions"));
+            return refused(&format!("it chooses the extension {chosen}, and none was offered"));
         }
         let accept =
             base64(digest(&SHA1_FOR_LEGACY_USE_ONLY, &[self.key.as_bytes(), GUID].concat()).as_ref());
@@ -87,6 +95,17 @@ impl Upgrade {
 fn tokens<'a>(fields: &'a [httparse::Header<'a>], name: &'static str) -> impl Iterator<Item = &'a [u8]> {
     let named = fields.iter().filter(move |field| field.name.eq_ignore_ascii_case(name));
     named.flat_map(|field| field.value.split(|&byte| byte == b',').map(trimmed))
+}
+
+/// Names of a head for a message, which may be shown on a terminal.
+fn names<'a>(tokens: impl Iterator<Item = &'a [u8]>) -> String {
+    let quoted = tokens.map(|token| format!("`{}`", token[..token.len().min(60)].escape_ascii()));
+    let text = quoted.collect::<Vec<_>>().join(", ");
+    if text.is_empty() {
+        "none".into()
+    } else {
+        text
+    }
 }
 
 /// RFC 4648, section 4.
@@ -150,6 +169,25 @@ mod tests {
             let reply = format!("{ACCEPTS}Sec-WebSocket-Protocol: {chosen}\r\n\r\n");
             let result = upgrade.feed(reply.as_bytes());
             assert_eq!(result.is_ok(), is_accepted, "{chosen}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_names_what_the_server_chose() {
+        let plain = ACCEPTS.replace("WebSocket", "h2c") + "\r\n";
+        let none = ACCEPTS.replace("Upgrade: WebSocket\r\n", "") + "\r\n";
+        let [mqtt, extension] = ["Protocol: mqtt", "Extensions: permessage-deflate; x"]
+            .map(|field| format!("{ACCEPTS}Sec-WebSocket-{field}\r\n\r\n"));
+        for (reply, named) in [
+            (&plain, "(Upgrade: `h2c`; Connection: `keep-alive`, `Upgrade`)"),
+            (&none, "(Upgrade: none; Connection: `keep-alive`, `Upgrade`)"),
+            (&mqtt, "it chooses the subprotocol `mqtt`, of those offered: `stomp`"),
+            (&extension, "it chooses the extension `permessage-deflate; x`"),
+        ] {
+            let mut upgrade = upgrade();
+            upgrade.request(b"GET / HTTP/1.1\r\nHost: h\r\nSec-WebSocket-Protocol: stomp\r\n\r\n");
+            let text = upgrade.feed(reply.as_bytes()).unwrap_err().text;
+            assert!(text.contains(named), "{text}");
         }
     }
 
