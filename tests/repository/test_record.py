@@ -39,8 +39,8 @@ RECORDS = sorted((ROOT / "records").rglob("*.json.xz"))
 )
 def test_every_record_has_its_pages(record: Path, tmp_path: Path) -> None:
     """Also where an interval reaches 0, which a logarithmic axis does not."""
-    store = ("--store", str(record))
-    in_process("report", *store, "-o", str(tmp_path / "page.html"))
-    in_process("report", *store, "--site", str(tmp_path / "site"), "--post", str(tmp_path / "post"))
-    assert (tmp_path / "site" / "index.html").is_file()
-    assert (tmp_path / "post" / "post.md").is_file()
+    forms = {"-o": "page.html", "--site": "site", "--post": "post"}
+    words = [word for option, name in forms.items() for word in (option, str(tmp_path / name))]
+    in_process("report", "--store", str(record), *words)
+    for place in ("page.html", "site/index.html", "post/post.md"):
+        assert (tmp_path / place).is_file()
