@@ -104,7 +104,7 @@ def main() -> int:
             where = Path(folder) / f"{name}.sqlite"
             store = Store(where)
             run = make_run(store, large(name, trials), samples=SAMPLES, own_sources=True)
-            count = store.progress(run.id)[0]
+            count = store.progress(run.id).trials
             samples = sum(len(trial.usage().t_ns) for trial in store.trials(run, samples=True))
             store.close()
             if name == "ring-showdown":

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ringside.errors import UsageError
-from ringside.serve.server import PageServer, check_installed, listen
+from ringside.serve.server import PageServer, listen
 from ringside.serve.source import Source
 from ringside.store import Store
 from tests.support.command_line import RINGSIDE, ringside
@@ -36,8 +36,7 @@ def test_a_port_in_use_and_an_address_of_others_are_one_line() -> None:
 
 
 def test_an_address_of_the_network_is_answered_by_its_number_and_name() -> None:
-    server = PageServer(listen("0.0.0.0", 0), "0.0.0.0", Source(lambda: "/nothing"), list)
-    server.start()
+    server = PageServer("0.0.0.0", 0, Source(lambda: "/nothing"), list)
     try:
         assert server.url.startswith("http://localhost:")
         client = Client(server.url)
@@ -52,9 +51,7 @@ def test_stopping_ends_the_streams_of_watchers(tmp_path: Path) -> None:
     path = tmp_path / "runs.sqlite"
     store = Store(path)
     run = make_run(store, SMALL, blocks=1, ended=False)
-    listener = listen("127.0.0.1", 0)
-    server = PageServer(listener, "127.0.0.1", Source(lambda: str(path)), list)
-    server.start()
+    server = PageServer("127.0.0.1", 0, Source(lambda: str(path)), list)
     with Client(server.url).events(run.id) as events:
         assert next(events)[0] == "progress"
         began_s = time.monotonic()
@@ -67,7 +64,7 @@ def test_stopping_ends_the_streams_of_watchers(tmp_path: Path) -> None:
 def test_without_the_extra_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     with pytest.raises(UsageError, match="uvicorn is missing: run `make setup`"):
-        check_installed()
+        PageServer("127.0.0.1", 0, Source(lambda: "/nothing"), list)
 
 
 # Nothing is to be built for it.

@@ -171,7 +171,7 @@ def _stored(url: str) -> int:
     with suppress(NoStoreError):
         store = Store(url, create=False)
         try:
-            return store.progress(store.run().id)[0]
+            return store.progress(store.run().id).trials
         finally:
             store.close()
     return 0

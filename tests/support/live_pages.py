@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from ringside.cli import context
-from ringside.serve.server import PageServer, listen
+from ringside.serve.server import PageServer
 from ringside.serve.source import Source
 from tests.support.runs import experiment
 
@@ -63,9 +63,7 @@ def _events(response: http.client.HTTPResponse) -> Iterator[tuple[str, dict[str,
 @contextlib.contextmanager
 def serving(path: Path | str) -> Iterator[Client]:
     """The page of a store, by its path or URL."""
-    listener = listen("127.0.0.1", 0)
-    server = PageServer(listener, "127.0.0.1", Source(lambda: str(path)), context.questions)
-    server.start()
+    server = PageServer("127.0.0.1", 0, Source(lambda: str(path)), context.questions)
     try:
         yield Client(server.url)
     finally:

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Sequence
 
 from ringside.cli import context
-from ringside.serve import server as pages
+from ringside.serve.server import PageServer
 from ringside.serve.source import Source
 
 # Only this machine reaches it.
@@ -26,10 +26,7 @@ def serve(host: str = LOCAL, port: int = PORT, store: str | None = None) -> int:
     return 0
 
 
-def start(host: str, port: int, store: str | None, *, cpus: Sequence[int] = ()) -> pages.PageServer:
+def start(host: str, port: int, store: str | None, *, cpus: Sequence[int] = ()) -> PageServer:
     """Start a page server on these CPUs [all]. Raises UsageError without the extra or with a used port."""
-    pages.check_installed()
-    listener, source = pages.listen(host, port), Source(lambda: context.locate_store(store))
-    served = pages.PageServer(listener, host, source, context.questions, cpus=cpus)
-    served.start()
-    return served
+    source = Source(lambda: context.locate_store(store))
+    return PageServer(host, port, source, context.questions, cpus=cpus)

@@ -15,6 +15,7 @@ from ringside.analysis.run import RunAnalysis, analysis_of
 from ringside.analysis.run_diff import diff
 from ringside.errors import NoStoreError, RingsideError, StoreError, UsageError
 from ringside.model.catalogue import Question
+from ringside.model.results import RunState
 from ringside.render.export import documents, formats
 from ringside.serve import pages, views
 from ringside.serve.guard import Guard
@@ -64,7 +65,7 @@ class Pages:
         live = self.hub.live(run_id)
         try:
             progress = await live.progress()
-            if progress.is_over:
+            if progress.state is RunState.DONE:
                 return await self.of_store(self.report)(request)
             newest = await live.newest(progress)
         except RingsideError as error:

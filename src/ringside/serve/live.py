@@ -15,6 +15,7 @@ from ringside.errors import RingsideError
 from ringside.model.results import RunState
 from ringside.serve import pages
 from ringside.serve.source import Signature, Source, Worker
+from ringside.store.database import RunProgress
 from ringside.text import one_line
 
 # How often the store's files are checked, which takes microseconds; counting the trials takes milliseconds.
@@ -32,18 +33,6 @@ _KEEP_ALIVE_LOOKS = 7
 MAX_WATCHERS = 500
 # Runs whose newest analysis is kept.
 _MAX_KEPT = 20
-
-
-@dataclass(frozen=True, slots=True)
-class RunProgress:
-    """How far a run is: trials in the store, and its state."""
-
-    trials: int
-    state: RunState
-
-    @property
-    def is_over(self) -> bool:
-        return self.state is RunState.DONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +67,7 @@ class Live:
 
         def look() -> RunProgress:
             with self.hub.source.open() as store:
-                trials, ended_at = store.progress(self.run_id)
-                return RunProgress(trials, store.state(self.run_id, ended_at))
+                return store.progress(self.run_id)
 
         async with self._looking:
             signature = self.hub.source.signature()
@@ -150,7 +138,7 @@ class Live:
             return {"progress": _event("trouble", {"text": one_line(text, 600)})}
         news = {"progress": _event("progress", {"trials": progress.trials, "state": progress.state})}
         news["content"] = newest.event
-        is_whole = progress.is_over and newest.progress == progress
+        is_whole = progress.state is RunState.DONE and newest.progress == progress
         return news | ({"end": _event("end", {})} if is_whole else {})
 
 

@@ -1,7 +1,6 @@
 """The server: a socket, and uvicorn in a thread."""
 
 import asyncio
-import importlib.util
 import ipaddress
 import os
 import socket
@@ -17,13 +16,6 @@ _BACKLOG = 128
 _STOP_S = 3
 # How long watchers may take to receive a run's end.
 _FINISH_S = 10.0
-
-
-def check_installed() -> None:
-    """Raises UsageError if the packages of the extra are missing."""
-    for package in ("starlette", "uvicorn"):
-        if importlib.util.find_spec(package) is None:
-            raise UsageError(f"{package} is missing: run `make setup`, or install the extra `serve`")
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -48,20 +40,24 @@ class PageServer:
 
     def __init__(
         self,
-        listener: socket.socket,
         host: str,
+        port: int,
         source: Source,
         questions: Callable[[], Sequence[Question]],
         *,
         cpus: Sequence[int] = (),
     ) -> None:
-        """`host`: the name that the socket is bound to. `cpus`: those that it may use; empty: all."""
-        import uvicorn
+        """`cpus`: those that it may use; empty: all. Raises UsageError without the extra, or as `listen`."""
+        try:
+            import uvicorn  # here, since the extra brings it, and starlette for the pages
 
-        from ringside.serve.app import Pages
-
-        self._listener, self._cpus = listener, cpus
-        bound, port = listener.getsockname()[:2]
+            from ringside.serve.app import Pages
+        except ModuleNotFoundError as error:
+            raise UsageError(
+                f"{error.name} is missing: run `make setup`, or install the extra `serve`"
+            ) from error
+        self._listener, self._cpus = listen(host, port), cpus
+        bound, port = self._listener.getsockname()[:2]
         address = ipaddress.ip_address(bound.partition("%")[0])
         hosts = [host] if address.is_loopback else [host, socket.gethostname(), socket.getfqdn()]
         self._pages = Pages(source, questions)
@@ -81,8 +77,6 @@ class PageServer:
         self._server = uvicorn.Server(config)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.Thread(target=self._run, name="ringside-serve", daemon=True)
-
-    def start(self) -> None:
         self._thread.start()
 
     def wait(self) -> None:

@@ -12,7 +12,7 @@ from ringside.analysis.history import HistoryRun, history, of_analysis
 from ringside.analysis.run import analysis_of
 from ringside.errors import RingsideError, UsageError
 from ringside.model.catalogue import Question
-from ringside.model.design import Metric
+from ringside.model.design import Metric, grouped
 from ringside.model.results import RunState
 from ringside.render.site.site import render_page
 from ringside.render.text.answers import short_answer
@@ -96,12 +96,7 @@ class Views:
             elif (run.id, run.trials, run.ended_at) in self._figures or time.monotonic() < end_s:
                 figures = self._figures_of(store, run)
                 said[run.id] = figures[3] if figures else ""
-        pairs = (
-            (earlier.id, later.id)
-            for number, later in enumerate(shown)
-            for earlier in shown[number + 1 :]
-            if earlier.experiment == later.experiment
-        )
+        by_experiment = grouped((run.experiment, run.id) for run in shown).values()
         return {
             "runs": [(run, states[run], said.get(run.id, "")) for run in shown],
             "total": len(fitting),
@@ -109,7 +104,7 @@ class Views:
             "states": list(RunState),
             "filter": chosen,
             "is_filtered": chosen != Filter(),
-            "compared": next(pairs, ("", "")),
+            "compared": next(((ids[1], ids[0]) for ids in by_experiment if len(ids) > 1), ("", "")),
         }
 
     def history(self, store: Store, experiment: str) -> dict[str, Any]:
@@ -158,8 +153,7 @@ class Views:
         """The page that `ringside report` writes of a run or of a suite's runs, with a link to the list of
         runs. Raises RingsideError."""
         runs = runs_of(store, name)
-        progress = [(run.id, *store.progress(run.id)) for run in runs]
-        key = tuple((run, trials, store.state(run, ended_at)) for run, trials, ended_at in progress)
+        key = tuple((run.id, store.progress(run.id)) for run in runs)
 
         def make() -> bytes:
             analyses = [analysis_of(store, run) for run in runs]

@@ -63,6 +63,14 @@ class RunSummary:
     suite: str
 
 
+@dataclass(frozen=True, slots=True)
+class RunProgress:
+    """How far a run is: how many trials it has besides warm-ups, and its state."""
+
+    trials: int
+    state: RunState
+
+
 class Store(Database):
     """An open store. Every method commits before it returns, and raises StoreError when it cannot.
 
@@ -218,12 +226,13 @@ class Store(Database):
             found = self.execute(f"{query} ORDER BY started_at, id")
             return [msgspec.convert(row | rows.titles_of(row["plan"]), RunSummary) for row in found]
 
-    def progress(self, run_id: str) -> tuple[int, str | None]:
-        """How many trials a run has besides warm-ups, and when it ended. Raises UsageError for another id."""
+    def progress(self, run_id: str) -> RunProgress:
+        """How far a run is. Raises UsageError for another id."""
         with self.reading("a run"):
-            for row in self.execute(f"SELECT ended_at, {_TRIALS} FROM run WHERE id = ?", (run_id,)):
-                return row["trials"], row["ended_at"]
-        raise self._unknown(run_id)
+            found = [*self.execute(f"SELECT ended_at, {_TRIALS} FROM run WHERE id = ?", (run_id,))]
+        if not found:
+            raise self._unknown(run_id)
+        return RunProgress(found[0]["trials"], self.state(run_id, found[0]["ended_at"]))
 
     def run(self, name: str = "latest") -> Run:
         """The run of that id, or the latest. Raises UsageError when there is none."""
