@@ -251,7 +251,7 @@ class Post:
 def versions(runs: Iterable[RunAnalysis]) -> str:
     """The runtimes of the programs in runs; it skips programs without a runtime."""
     contenders = (each for run in runs for each in run.contenders.values())
-    names = {each.described for each in contenders if each.platform and each.version and each.kind != "floor"}
+    names = {each.described for each in contenders if each.runs_on and each.version and each.kind != "floor"}
     *first, last = sorted(names)
     return escape(f"{', '.join(first)} and {last}" if first else last)
 

@@ -249,7 +249,7 @@ class Site:
         by_version: dict[str, list[str]] = {}
         for record, each in planned:
             if each.version:
-                by_version.setdefault(f"{each.platform} {each.version}", []).append(record.name)
+                by_version.setdefault(f"{each.runs_on} {each.version}", []).append(record.name)
         readme, sources = _sources([(each, each.contenders[name]) for _, each, name in mine])
         texts = {path: templates.highlighted(path, text) for path, text in sources.items()}
         return self._page(

@@ -8,7 +8,7 @@ import pytest
 from ringside.catalogue import releases
 from ringside.catalogue.experiments import read_experiment, read_suite
 from ringside.catalogue.loader import Catalogue
-from ringside.catalogue.releases import dated, release
+from ringside.catalogue.releases import dated, released
 from ringside.cli import context
 from ringside.stats.sequential import FIRST_LOOK
 from ringside.workloads import WORKLOADS, workload
@@ -90,6 +90,9 @@ def test_experiments_have_blocks_enough_for_a_first_look(file: Path) -> None:
     assert blocks == 1 if file.stem in ONE_BLOCK else blocks >= FIRST_LOOK
 
 
+RUNTIMES = tomllib.loads(Path(releases.__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+
+
 @pytest.mark.parametrize(
     ("runs_on", "version", "expected"),
     [
@@ -99,23 +102,17 @@ def test_experiments_have_blocks_enough_for_a_first_look(file: Path) -> None:
     ],
 )
 def test_a_version_belongs_to_a_release(runs_on: str, version: str | None, expected: str | None) -> None:
-    found = release(runs_on, version)
-    assert (found.version if found else None) == expected
-
-
-RUNTIMES = tomllib.loads(Path(releases.__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+    assert released(runs_on, version) == (expected and RUNTIMES[runs_on][expected])
 
 
 def test_what_is_years_behind_names_the_newest() -> None:
-    latest = release("Erlang", [*RUNTIMES["Erlang"]][-1])
-    assert dated("Erlang", "25.2.3") == f"25.2.3 (2022; {latest.version} is of {latest.day.year})"
-    assert dated("Erlang", f"{latest.version}.0") == f"{latest.version}.0 ({latest.day.year})"
+    *_, (latest, day) = RUNTIMES["Erlang"].items()
+    assert dated("Erlang", "25.2.3") == f"25.2.3 (2022; {latest} is of {day.year})"
+    assert dated("Erlang", f"{latest}.0") == f"{latest}.0 ({day.year})"
     assert dated("Perl", "5.36.0") == "5.36.0"
 
 
 @pytest.mark.parametrize("runs_on", [name for name, days in RUNTIMES.items() if isinstance(days, dict)])
 def test_later_versions_are_of_later_days(runs_on: str) -> None:
-    found = [release(runs_on, version) for version in RUNTIMES[runs_on]]
-    days = [each.day for each in found if each]
-    assert len(days) == len(RUNTIMES[runs_on])
-    assert days == sorted(days)
+    days = [released(runs_on, version) for version in RUNTIMES[runs_on]]
+    assert days == sorted(RUNTIMES[runs_on].values())

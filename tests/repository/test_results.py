@@ -36,7 +36,7 @@ def test_steady_levels_of_the_records_do_not_fall_on() -> None:
     away: dict[str, list[int]] = {}
     for run in (run for record in results.read_records().values() for run in record.suite.runs):
         for warm_up in run.warm_ups:
-            runtime = run.contenders[warm_up.cell.contender].platform
+            runtime = run.contenders[warm_up.cell.contender].runs_on
             for series in warm_up.series:
                 state = steady_state(series)
                 if state and state.steady:

@@ -186,7 +186,7 @@ def _obstacles(run: RunFigures) -> Iterator[Diagnostic]:
 
 def years_apart(contenders: Iterable[PlannedContender]) -> Iterator[Diagnostic]:
     """`years-apart`: runtimes were released years apart."""
-    released = {each.release.day: each for each in contenders if each.release}
+    released = {each.released: each for each in contenders if each.released}
     if released and (max(released) - min(released)).days >= _YEARS_APART * 365:
         ends = {"oldest": released[min(released)].described, "newest": released[max(released)].described}
         yield Diagnostic("years-apart", values=ends)

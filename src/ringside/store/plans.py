@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import date
 from typing import Annotated, Any
 
 import msgspec
 
-from ringside.catalogue.releases import Release, release
+from ringside.catalogue.releases import released
 from ringside.errors import StoreError
 from ringside.model.catalogue import ContenderClass, Published
 from ringside.model.design import Cell, Experiment, Goal, Level, Point
@@ -38,7 +39,7 @@ class PlannedContender:
     unequal: tuple[str, ...] = ()
     kind: ContenderClass = "idiomatic"
     runtime: str = ""
-    runs_on: str = ""  # the title of that runtime, or the language
+    runs_on: str = ""  # the title of that runtime, or the language; commands and URLs have none
     command: tuple[str, ...] = ()
     capabilities: tuple[str, ...] = ()
     files: Mapping[str, str] = field(default_factory=dict)  # hashes of its sources by path
@@ -52,20 +53,15 @@ class PlannedContender:
     log: str = ""
 
     @property
-    def platform(self) -> str:
-        """Its runtime, such as `PyPy`; its language if no runtime is named. Commands and URLs have none."""
-        return self.runs_on or self.language
-
-    @property
     def described(self) -> str:
         """`Erlang 25.2.3 (2022)`."""
-        year = f" ({self.release.day.year})" if self.release else ""
-        return f"{self.platform} {self.version or 'not found'}{year}"
+        year = f" ({self.released.year})" if self.released else ""
+        return f"{self.runs_on} {self.version or 'not found'}{year}"
 
     @property
-    def release(self) -> Release | None:
-        """The feature release of the runtime; None if unknown."""
-        return release(self.platform, self.version)
+    def released(self) -> date | None:
+        """The day of the runtime's feature release; None if unknown."""
+        return released(self.runs_on, self.version)
 
 
 @dataclass(frozen=True, slots=True)

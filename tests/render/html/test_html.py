@@ -94,6 +94,7 @@ def planned(text: str = "") -> dict[str, PlannedContender]:
             model=f"actors {text}",
             language="Erlang",
             runtime="otp",
+            runs_on="Erlang",
             command=("{runtime}", f"ring {text}"),
             files=FILES,
             version=f"27 {text}",

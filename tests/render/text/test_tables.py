@@ -160,7 +160,7 @@ def contenders() -> Iterable[TableData]:
     yield contender_table(
         of(
             erlang=PlannedContender("Erlang", model="actors", runs_on="OTP", version="27"),
-            go=PlannedContender("Go", scheduler="preemptive", language="Go"),
+            go=PlannedContender("Go", scheduler="preemptive", runs_on="Go"),
         )
     )
     go = PlannedContender("go", runs_on="X", version="1")

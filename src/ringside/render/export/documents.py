@@ -196,9 +196,8 @@ _CONTENDER = (
     *("title", "family", "model", "language", "kind", "queue", "scheduler", "parallel", "idiom", "tuning"),
     *("unequal", "sharing", "runtime", "runs_on", "command", "version"),
 )
-_AVAILABLE = ("receipt", "executable", "origin", "release", "content")
+_AVAILABLE = ("receipt", "executable", "origin", "released", "content")
 _UNAVAILABLE = ("unavailable", "remedy", "log")
-_KEYS = {"kind": "class", "release": "released"}
 
 
 def _contender(contender: PlannedContender) -> dict[str, Any]:
@@ -206,8 +205,8 @@ def _contender(contender: PlannedContender) -> dict[str, Any]:
     if contender.unavailable:
         values["log"] = last_lines(contender.log, LOG_LINES)
     else:
-        values["release"] = str(contender.release.day) if contender.release else None
-    return {_KEYS.get(name, name): value for name, value in values.items()}
+        values["released"] = str(contender.released) if contender.released else None
+    return {"class" if name == "kind" else name: value for name, value in values.items()}
 
 
 def vs_document(analysis: RunAnalysis, facts: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from ringside.text import one_line
 def runs_on(contender: PlannedContender) -> str:
     """`Python 3.13.2 (2024)`; nothing for commands and URLs."""
     state = ", not built" if contender.version and contender.unavailable else ""
-    return f"{contender.described}{state}" if contender.platform else ""
+    return f"{contender.described}{state}" if contender.runs_on else ""
 
 
 _COLUMNS: dict[str, Callable[[PlannedContender], str]] = {
