@@ -8,6 +8,7 @@ import json
 from typing import Any
 
 import msgspec
+from msgspec import structs
 
 from ringside.model.design import Cell, Level, Point
 from ringside.model.results import Outcome, Run, Trial
@@ -86,28 +87,20 @@ def point_text(point: Point) -> str:
 
 def trial_of(row: dict[str, Any]) -> Trial:
     """The trial in a row, without its samples. Raises ValueError if the row is invalid."""
-    extra: _ExtraFields = _json(row["outcome_line"], _ExtraFields)
-    columns = msgspec.convert(row, _TrialColumns)
+    columns = structs.asdict(msgspec.convert(row, _TrialColumns))
+    extra = structs.asdict(_json(row["outcome_line"], _ExtraFields))
+    is_reported, repeats = extra.pop("outcome") != "", extra.pop("repeats")
     phases: dict[str, int] = _json(row["phases"], dict[str, Count])
     return Trial(
-        block=columns.block,
-        position=columns.position,
-        cell=_cell(columns.contender, row["point"]),
-        outcome=columns.outcome,
-        detail=columns.detail,
-        started_at=columns.started_at,
+        cell=_cell(columns.pop("contender"), row["point"]),
         cpus=_shared_json(row["cpus"], tuple[int, ...]),
-        report=_json(row["outcome_line"], TrialOutcome) if extra.outcome else None,
-        phases={name: extra.repeats.get(name, (total,)) for name, total in phases.items()},
-        read_ns=extra.read_ns,
+        report=_json(row["outcome_line"], TrialOutcome) if is_reported else None,
+        phases={name: repeats.get(name, (total,)) for name, total in phases.items()},
         marks=_json(row["marks"], dict[str, Sample]),
-        loads=extra.loads,
-        spans=tuple(Span(*span) for span in extra.spans),
+        spans=tuple(Span(*span) for span in extra.pop("spans")),
         missing=_shared_json(row["missing"], tuple[str, ...]),
-        memory_limit_bytes=extra.memory_limit_bytes,
-        input_bytes=extra.input_bytes,
-        machine=extra.machine,
-        outputs=extra.outputs,
+        **columns,
+        **extra,
     )
 
 
