@@ -59,10 +59,7 @@ class Point:
     levels: tuple[tuple[str, Level], ...]
 
     def __getitem__(self, factor: str) -> Level:
-        for name, level in self.levels:
-            if name == factor:
-                return level
-        raise KeyError(factor)
+        return self.as_dict()[factor]
 
     def as_dict(self) -> dict[str, Level]:
         return dict(self.levels)

@@ -253,11 +253,6 @@ class Diagnostic:
     remedy: str = ""
 
 
-def in_order(trials: Iterable[Trial]) -> list[Trial]:
-    """Trials sorted by machine, and in their order on each machine."""
-    return sorted(trials, key=lambda trial: (trial.machine, trial.block, trial.position))
-
-
 def counted(trials: Iterable[Trial]) -> list[Trial]:
     """The trials that count, in order: per cell and block the first final one, else the last one."""
     chosen: dict[tuple[int, Cell], Trial] = {}
