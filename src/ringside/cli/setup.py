@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from functools import partial
 
 from ringside.cli import EXIT_FAILED, context, streams
-from ringside.errors import CatalogueError
 from ringside.measure.runs import plan
 from ringside.measure.toolchain import apt
-from ringside.model.catalogue import Unavailable
+from ringside.model.catalogue import Contender, Unavailable
 from ringside.store.plans import Selection
 from ringside.text import LOG_LINES, last_lines
 
@@ -18,22 +17,15 @@ def setup(names: Sequence[str], experiments: Sequence[str]) -> int:
     """Build the contenders of these names and experiments, or all, with their runtimes."""
     toolchain = context.toolchain(lambda each: _say(f"building {each.name}; this may take a minute"))
     catalogue = context.catalogue()
-    wanted = dict.fromkeys(names)
+    wanted: dict[str, Contender | Unavailable] = {name: catalogue.contender(name) for name in names}
     for experiment in experiments:
         for part in plan.experiments(catalogue, Selection(experiment)):
-            wanted |= dict.fromkeys(part.contenders)
-    errors: dict[str, CatalogueError] = {}
-    if wanted:
-        contenders = []
-        for name in wanted:
-            try:
-                contenders.append(catalogue.contender(name))
-            except CatalogueError as error:
-                if name in names:
-                    raise
-                errors[name] = error
-    else:
-        contenders, errors = catalogue.contenders()
+            wanted |= plan.contenders_of(part, catalogue)
+    contenders = [each for each in wanted.values() if isinstance(each, Contender)]
+    errors = {name: each.reason for name, each in wanted.items() if isinstance(each, Unavailable)}
+    if not wanted:
+        contenders, unread = catalogue.contenders()
+        errors = {name: str(error) for name, error in unread.items()}
     contenders = [
         each
         for each in contenders
