@@ -29,7 +29,6 @@ from ringside.load.options import LoadSettings
 from ringside.load.result import LoadResult
 from ringside.load.target import Target
 from ringside.measure.host import alone
-from ringside.measure.runs.loop import Listener
 from ringside.probe.process import Probe, find_probe, program_for
 from ringside.probe.protocol import EngineMessage, EngineWarning, LatencySummary, LoadPlan, LoadRequest
 from ringside.render.text import paired
@@ -244,25 +243,6 @@ def _check_blocks(settings: LoadSettings, plan: LoadPlan, blocks: int) -> None:
         streams.say(f"{asked:,} requests in {blocks} blocks: {each:,} each, {each * blocks:,} in all")
 
 
-class _Blocks(Listener):
-    """Shows the loads of a comparison, and gives one up where --abort-if says so."""
-
-    def __init__(
-        self, settings: LoadSettings, targets: Mapping[str, Target], blocks: int, driver: Any, screen: Screen
-    ) -> None:
-        self._aborts, self._targets, self._blocks = settings.aborts, targets, blocks
-        self._driver, self._screen = driver, screen
-        self.watch = Watch((), driver.interrupt, screen.receive)
-
-    def on_load(self, block: int, name: str, plan: LoadPlan) -> None:
-        self.watch = Watch(self._aborts if block else (), self._driver.interrupt, self._screen.receive)
-        turn = f"block {block} of {self._blocks}" if block else "warm-up"
-        self._screen.begin(f"{turn}: {name} = {self._targets[name].text}", plan)
-
-    def on_message(self, message: EngineMessage) -> None:
-        self.watch.receive(message)
-
-
 def _compare(
     settings: LoadSettings, targets: Mapping[str, Target], plans: Mapping[str, LoadPlan], seed: int
 ) -> int:
@@ -290,9 +270,20 @@ def _compare(
             options["--header"] = tuple(_SECRET.sub(r"\1 …", str(header)) for header in headers)
         # Begun only now: Ctrl-C while waiting for the machine leaves no empty run behind.
         run = versus.begin(targets, plans["A"], blocks, settings.margin, seed, storage, engines, options)
-        shown = _Blocks(settings, targets, blocks, driver, screen)
+        watch = Watch((), driver.interrupt, screen.receive)
+
+        def notify(what: str, *about: Any) -> None:
+            nonlocal watch
+            if what == "load":
+                block, name, plan = about
+                watch = Watch(settings.aborts if block else (), driver.interrupt, screen.receive)
+                turn = f"block {block} of {blocks}" if block else "warm-up"
+                screen.begin(f"{turn}: {name} = {targets[name].text}", plan)
+            elif what == "message":
+                watch.receive(*about)
+
         try:
-            versus.conduct(run, plans, storage, driver, shown)
+            versus.conduct(run, plans, storage, driver, notify)
         except KeyboardInterrupt:
             # The figures measured until then are shown.
             interrupted = True
@@ -302,8 +293,8 @@ def _compare(
             print(json.dumps(versus.document(analysis, targets, plans["A"]), indent=2))
         else:
             paired.show(analysis, versus.how(analysis, targets, plans), context.stdout_console())
-    if shown.watch.reason:
-        streams.say(f"aborted: {shown.watch.reason}")
+    if watch.reason:
+        streams.say(f"aborted: {watch.reason}")
         return EXIT_FAILED
     if interrupted:
         streams.say("interrupted")

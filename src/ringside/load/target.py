@@ -5,7 +5,7 @@ import re
 import socket
 import time
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import quote, urlsplit
 
@@ -182,12 +182,10 @@ def accepts(address: str) -> bool:
     return True
 
 
-def answering(
-    addresses: Sequence[str], is_answering: Callable[[str], bool] = accepts
-) -> tuple[list[str], list[str]]:
+def answering(addresses: Sequence[str]) -> tuple[list[str], list[str]]:
     """The addresses that accept connections, and those that do not: `localhost` often has two, and a server
     listens on one. A single address is not tried; if none answers, all are kept."""
-    kept = [address for address in addresses if is_answering(address)] if len(addresses) > 1 else []
+    kept = [address for address in addresses if accepts(address)] if len(addresses) > 1 else []
     return kept or list(addresses), [address for address in addresses if kept and address not in kept]
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from ringside.analysis.run import RunAnalysis
 from ringside.load import summary
@@ -82,9 +82,8 @@ class TargetTrials(TrialMaker):
 
 def load_message(figures: ipc.LoadFigures, started_within_s: float | None = None) -> ipc.LoadMessage:
     """A load by itself as the load of a trial. `started_within_s`: of several engines, how far apart."""
-    values = {name: getattr(figures, name) for name in ipc.LoadFigures.__struct_fields__}
     within_ns = None if started_within_s is None else round(started_within_s * 1e9)
-    return ipc.LoadMessage(**values, step=STEP, name=LOAD, started_within_ns=within_ns)
+    return ipc.LoadMessage(**asdict(figures), step=STEP, name=LOAD, started_within_ns=within_ns)
 
 
 def part(plan: ipc.LoadPlan, blocks: int, block: int) -> ipc.LoadPlan:
