@@ -63,20 +63,17 @@ class FileLock:
             return True
         self.release()
         # The mode counts where the file is made: others have locks of their own.
-        file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BaseException as error:
-            os.close(file)
-            if isinstance(error, BlockingIOError):
-                return False
-            raise
-        self._file = file
+            self.release()
+            if not isinstance(error, BlockingIOError):
+                raise
         if self.is_lost():
             # Whoever had the lock removed the file between the two calls.
             self.release()
-            return False
-        return True
+        return self._file is not None
 
     def is_lost(self) -> bool:
         """Whether nothing is locked, or another file has taken the place of the locked one."""

@@ -64,12 +64,10 @@ def read_contender(path: Path) -> dict[str, model.Contender]:
     """A manifest: the contender on each of its runtimes, by name. The first runtime has the bare name."""
     file, folder = read_toml(path), path.parent.resolve()
     manifest = decode(file, model.Manifest)
-    named: list[tuple[Key, ...]] = [("runtime", name) for name in manifest.runtime]
-    for keys in [(folder.name,), *named, *(("variant", name) for name in manifest.variant)]:
-        if not NAME.fullmatch(str(keys[-1])):
-            raise file.error(
-                f"the {keys[0] if len(keys) > 1 else 'folder'}'s name `{keys[-1]}` {NAME_RULE}", *keys
-            )
+    named = [("folder", folder.name), *(("runtime", name) for name in manifest.runtime)]
+    for kind, name in [*named, *(("variant", name) for name in manifest.variant)]:
+        if not NAME.fullmatch(name):
+            raise file.error(f"the {kind}'s name `{name}` {NAME_RULE}", kind, name)
     for name, table in manifest.runtime.items():
         try:
             Version(table.minimum or "1")

@@ -50,23 +50,21 @@ def copied_files(name: str, language: str, workloads: Sequence[str]) -> dict[Pur
     origin = _origin(there_are[chosen], language, workloads)
     kept = tuple(dict.fromkeys(workloads)) or origin.teaches or tuple(origin.workloads)
     left_out = origin.workloads.keys() - set(kept)
+    # Go's module and its packages have the folder's name in their path.
+    own_path = re.compile(rf"(?m)contenders/{re.escape(origin.name)}(?=/|$)")
     sources = {}
     for path in sorted(origin.folder.rglob("*")):
         relative = PurePosixPath(path.relative_to(origin.folder))
         if path.is_file() and not any(
             part.startswith((".", "__pycache__", "test_")) for part in relative.parts
         ):
-            text = path.read_text(encoding="utf-8")
-            # Go's packages have the folder's name in their path.
-            sources[relative] = text.replace(f"contenders/{origin.name}/", f"contenders/{name}/")
+            sources[relative] = own_path.sub(f"contenders/{name}", path.read_text(encoding="utf-8"))
     used = _used(sources, origin, kept, left_out)
     gone = {str(path) for path in sources if path not in used}
     # Zig's `main.zig` has a line for each program.
     imports = re.compile(rf'(?m)^.*@import\("({"|".join(map(re.escape, gone))})"\).*\n')
     files = {path: imports.sub("", sources[path]) for path in sources if path in used}
-    manifest, readme, module = map(PurePosixPath, (MANIFEST, "README.md", "go.mod"))
-    if module in files:
-        files[module] = re.sub(rf"(?m)^(module .*/){re.escape(origin.name)}$", rf"\g<1>{name}", files[module])
+    manifest, readme = PurePosixPath(MANIFEST), PurePosixPath("README.md")
     files[manifest] = _manifest(files[manifest], name, origin, left_out, gone)
     files[readme] = _readme(files.get(readme, ""), name, origin, kept, left_out)
     return files

@@ -53,30 +53,29 @@ def read_experiment(
         _check_contenders(file, table, contender)
         if table.published is not None:
             file.check_known("source of published figures", table.published, published(), "published")
-    least_s = design.LEAST_S if table.least is None else _read(file, "least", table.least, seconds)
+    least_s = _read(file, "least", table.least, seconds, design.LEAST_S)
     if not 0 < least_s <= _MOST_LEAST_S:
         raise file.error(f"`least` is out of range: above 0, up to {_MOST_LEAST_S:g} s", "least")
-    ratios = [ratio.split("/") for ratio in table.show.ratios]
+    ratios = tuple((over, under) for over, _, under in (each.partition("/") for each in table.show.ratios))
     return design.Experiment(
         **{key: getattr(table, key) for key in _SAME},
         name=path.stem,
         factors={factor: design.as_tuple(levels) for factor, levels in table.factors.items()},
         baseline=table.baseline or table.contenders[0],
-        show=design.Show(
-            table.show.metrics, table.show.sweep, tuple((over, under) for over, under in ratios)
-        ),
+        show=design.Show(table.show.metrics, table.show.sweep, ratios),
         at=tuple({factor: level for factor, level in own.items() if factor != NAME} for own in table.at),
         names=tuple(str(own.get(NAME, "")) for own in table.at if any(NAME in each for each in table.at)),
         until_decided=table.until == "decided",
-        time_s=None if table.time is None else _read(file, "time", table.time, seconds),
-        margin=design.DEFAULT_MARGIN if table.margin is None else _read(file, "margin", table.margin, margin),
+        time_s=_read(file, "time", table.time, seconds, None),
+        margin=_read(file, "margin", table.margin, margin, design.DEFAULT_MARGIN),
         least_s=least_s,
     )
 
 
-def _read(file: TomlFile, key: str, text: str, read: Callable[[str], T]) -> T:
+def _read(file: TomlFile, key: str, text: str | None, read: Callable[[str], float], default: T) -> float | T:
+    """The value that a text stands for; the default where the key is left out."""
     try:
-        return read(text)
+        return default if text is None else read(text)
     except ValueError as error:
         raise file.error(f"`{key}`: {error}", key) from None
 

@@ -259,7 +259,7 @@ def _failure(
 
 def _resume_hint(settings: RunSettings, name: str) -> str:
     """How the run, or suite, of that name is resumed; empty if none has begun."""
-    resume = ["run", "--resume", name, *with_options(Selection(name, outside=settings.outside))]
+    resume = ["run", "--resume", name, *with_options(settings)]
     if settings.on:
         resume += ["--on", settings.on]
     if isinstance(settings.nodes, tuple):
