@@ -115,20 +115,18 @@ def decode(file: TomlFile, shape: type[T]) -> T:
     try:
         return msgspec.convert(file.data, shape)
     except msgspec.ValidationError as error:
-        # msgspec does not say in which of several named tables the value is.
-        raise _first_error(file, file.data, shape, ()) or file.error(error) from None
+        raise _first_error(file, file.data, shape, (), str(error)) from None
 
 
-def _first_error(file: TomlFile, value: Any, shape: Any, keys: tuple[Key, ...]) -> CatalogueError | None:
-    """The error about the first value, below those at `keys`, that does not fit; None if all do."""
+def _first_error(file: TomlFile, value: Any, shape: Any, keys: tuple[Key, ...], why: str) -> CatalogueError:
+    """The error about the first value, at `keys` or below, that does not fit; `why`: msgspec's reason."""
+    # msgspec does not say in which of several named tables the value is.
     for key, part, part_shape in _parts(value, shape):
-        if error := _first_error(file, part, part_shape, (*keys, key)):
-            return error
-    try:
-        msgspec.convert(value, shape)
-    except msgspec.ValidationError as error:
-        return _error(file, value, shape, keys, str(error))
-    return None
+        try:
+            msgspec.convert(part, part_shape)
+        except msgspec.ValidationError as error:
+            return _first_error(file, part, part_shape, (*keys, key), str(error))
+    return _error(file, value, shape, keys, why)
 
 
 def _options(shape: Any) -> list[Any]:

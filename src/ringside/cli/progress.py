@@ -155,12 +155,13 @@ class LiveProgress(Listener):
             self._blocks_began, self._first_block = now, block
             if not self._part:
                 self._ends = now + self._time_s if self._time_s else 0.0
-        elif is_new and not self._part:
+        elif is_new:
             a_block_s = (now - self._blocks_began) / (block - self._first_block)
-            ends = now + a_block_s * (self._least - block + 1)
-            self._ends = ends if self._most else max(self._ends, ends) if self._time_s else 0.0
-        if is_new and block > self._first_block and self._paces:
-            self._pace((now - self._blocks_began) / (block - self._first_block), block - 1)
+            if not self._part:
+                ends = now + a_block_s * (self._least - block + 1)
+                self._ends = ends if self._most else max(self._ends, ends) if self._time_s else 0.0
+            if self._paces:
+                self._pace(a_block_s, block - 1)
         self._block = max(self._block, block)
         doing = f"{cell.contender}  {self._label(cell.point)}".rstrip()
         self._now(doing, self._where() * is_new, draws=now - self._drawn >= _REDRAW_S)
