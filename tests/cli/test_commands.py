@@ -1,13 +1,11 @@
 """The command line as a user meets it: the real command, real trials, fakes for contenders."""
 
-import contextlib
 import csv
 import io
 import json
 import re
 import shlex
 import shutil
-import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,6 +16,7 @@ from tests.support import ROOT
 from tests.support.cases import cases
 from tests.support.command_line import RINGSIDE, captured, in_process, parsed
 from tests.support.fake_contenders import Add, add_build, edit, manifest_of
+from tests.support.stores import sql
 
 Complaint = Callable[..., str]
 
@@ -253,8 +252,7 @@ def test_a_file_that_is_no_store_stays_as_it_is(
     workplace: Path, add_experiment: Add, complaint: Complaint, words: str
 ) -> None:
     add_experiment("solo", "one")
-    with contextlib.closing(sqlite3.connect("foreign.sqlite")) as connection:
-        connection.execute("CREATE TABLE recipe (name TEXT)")
+    sql("foreign.sqlite", "CREATE TABLE recipe (name TEXT)")
     (workplace / "notes.txt").write_text("Not a database, but longer than the head of one. " * 10)
     for name, message in (
         ("foreign.sqlite", "is no database of Ringside: name another store with --store"),

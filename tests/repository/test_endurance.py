@@ -2,9 +2,7 @@
 
 import dataclasses
 import re
-import sqlite3
 import sys
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -43,10 +41,8 @@ def test_a_store_has_the_size_that_its_documentation_says(tmp_path: Path, sample
     assert endurance.kept_integers(path) == 320 * 5 * samples
     assert endurance.size_of_store(path) == []
     # Additional data is noticed.
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("UPDATE trial SET detail = hex(zeroblob(5000))")
-        connection.commit()
-        connection.execute("VACUUM")
+    for statement in ("UPDATE trial SET detail = hex(zeroblob(5000))", "VACUUM"):
+        stores.sql(path, statement)
     (complaint,) = endurance.size_of_store(path)
     assert "bytes for 320 trials, docs/STORE.md says" in complaint
 

@@ -5,7 +5,6 @@ import dataclasses
 import json
 import os
 import re
-import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
@@ -20,6 +19,7 @@ from tests.support.cases import cases
 from tests.support.live_pages import SMALL, Client, serving
 from tests.support.postgresql import Server
 from tests.support.runs import HOSTILE, make_run
+from tests.support.stores import sql
 
 
 @pytest.fixture(autouse=True)
@@ -164,9 +164,7 @@ def test_a_history_is_of_runs_that_have_ended_and_can_be_read(tmp_path: Path) ->
     path = tmp_path / "runs.sqlite"
     store = Store(path)
     whole, broken, live = (make_run(store, SMALL, seed=seed, ended=seed < 3) for seed in (1, 2, 3))
-    with contextlib.closing(sqlite3.connect(path)) as database:
-        database.execute("UPDATE run SET plan = '{}' WHERE id = ?", (broken.id,))
-        database.commit()
+    sql(path, "UPDATE run SET plan = '{}' WHERE id = ?", broken.id)
     with serving(path) as served, store.hold(live.id):
         body = served.page(f"/history/{SMALL.name}")
         # A plan that cannot be read spoils only its own page.

@@ -1,7 +1,5 @@
 """Runs by the names that users give them."""
 
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +10,7 @@ from ringside.model.results import Run
 from ringside.store import Store
 from ringside.store.database import runs_of, single_run, suite_of
 from tests.support.command_line import in_process
+from tests.support.stores import sql
 
 
 def begin(store: Store, suite: str | None = None, experiment: str = "x") -> Run:
@@ -66,9 +65,7 @@ def test_unknown_runs_and_suites(store: Store) -> None:
 @pytest.mark.parametrize("damage", ["plan = '{'", """host = '{"cpus": "two"}'"""])
 def test_an_unreadable_run_keeps_nobody_from_the_others(store: Store, workplace: Path, damage: str) -> None:
     first, bad, last = begin(store, "s"), begin(store), begin(store, "s")
-    with closing(sqlite3.connect(store.where)) as database:
-        database.execute(f"UPDATE run SET {damage} WHERE id = ?", (bad.id,))
-        database.commit()
+    sql(str(store.where), f"UPDATE run SET {damage} WHERE id = ?", bad.id)
     assert runs_of(store, "s") == runs_of(store, "latest") == [first, last]
     listed = in_process("list", "runs", "--store", store.where).stdout
     lines = [line.split() for line in listed.splitlines() if "cut off" in line]

@@ -1,8 +1,6 @@
-import contextlib
 import dataclasses
 import errno
 import math
-import sqlite3
 import subprocess
 import sys
 import time
@@ -19,7 +17,7 @@ from ringside.store import Store, text_hash
 from ringside.store.connection import FORMAT
 from tests.support import ROOT
 from tests.support.processes import is_over
-from tests.support.stores import POINT, begin, holding, trial, whole_trials
+from tests.support.stores import POINT, begin, holding, sql, trial, whole_trials
 
 
 def test_what_goes_in_comes_out(where: str) -> None:
@@ -51,9 +49,7 @@ def test_samples_are_read_when_they_are_used(tmp_path: Path) -> None:
     assert (kept.usage().t_ns.tolist(), trial().usage().t_ns.tolist()) == ([1, 2], [1, 2])
     assert kept.usage().pss_bytes.tolist() == pytest.approx([8, math.nan], nan_ok=True)
     assert trial(name="other").samples != ()
-    with contextlib.closing(sqlite3.connect(path)) as database:
-        database.execute("UPDATE timeline SET samples = '[{}]'")
-        database.commit()
+    sql(path, "UPDATE timeline SET samples = '[{}]'")
     (kept,) = store.trials(run, samples=True)
     for use in (lambda: list(kept.samples), kept.usage):
         with pytest.raises(StoreError, match="the samples of a trial in .* cannot be read"):
@@ -110,8 +106,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 def test_a_trial_that_cannot_be_read_is_one_line(store: Store, tmp_path: Path) -> None:
     run = begin(store)
     store.add_trial(run, trial())
-    with sqlite3.connect(tmp_path / "s.sqlite") as connection:
-        connection.execute("""UPDATE trial SET marks = '{"spawned": {"t_ns": -1}}'""")
+    sql(tmp_path / "s.sqlite", """UPDATE trial SET marks = '{"spawned": {"t_ns": -1}}'""")
     with pytest.raises(StoreError, match=f"a trial of run {run.id} in .* cannot be read") as caught:
         store.trials(run)
     assert "\n" not in str(caught.value)
@@ -124,12 +119,10 @@ def test_a_trial_that_cannot_be_read_is_one_line(store: Store, tmp_path: Path) -
 def test_a_store_of_another_format_is_refused_and_not_touched(tmp_path: Path, number: str) -> None:
     path = tmp_path / "s.sqlite"
     Store(path).close()
-    with sqlite3.connect(path) as connection:
-        connection.execute("UPDATE meta SET value = ?", (number,))
+    sql(path, "UPDATE meta SET value = ?", number)
     with pytest.raises(StoreError, match=f"has format {number}, this ringside knows {FORMAT}: use the"):
         Store(path)
-    with sqlite3.connect(path) as connection:
-        assert connection.execute("SELECT value FROM meta").fetchall() == [(number,)]
+    assert sql(path, "SELECT value FROM meta") == [(number,)]
 
 
 FOREIGN = ["CREATE TABLE albums (title)", "CREATE TABLE meta (key, value)", "CREATE TABLE meta (schema)"]
@@ -139,10 +132,7 @@ FOREIGN = ["CREATE TABLE albums (title)", "CREATE TABLE meta (key, value)", "CRE
 @pytest.mark.parametrize("table", FOREIGN)
 def test_a_database_of_something_else_is_refused_and_kept(tmp_path: Path, table: str, create: bool) -> None:
     path = tmp_path / "music.sqlite"
-    connection = sqlite3.connect(path)
-    connection.execute(table)
-    connection.commit()
-    connection.close()
+    sql(path, table)
     before = path.read_bytes()
     with pytest.raises(StoreError, match="is no database of Ringside: name another store with --store"):
         Store(path, create=create)
@@ -236,8 +226,7 @@ def test_a_file_that_is_no_database_or_a_damaged_one(tmp_path: Path) -> None:
     assert path.read_text() == text
     path.unlink()
     Store(path).begin_run("ring", 1, {}, {}, {})
-    with sqlite3.connect(path) as database:
-        database.execute("UPDATE run SET plan = CAST(x'7b22ff' AS TEXT)")
+    sql(path, "UPDATE run SET plan = CAST(x'7b22ff' AS TEXT)")
     with pytest.raises(StoreError, match="it is damaged: .{0,60}$"):
         Store(path).run()
 

@@ -1,10 +1,13 @@
-"""Contenders and trials with a value of their own in every field, and another process that holds a run."""
+"""Contenders and trials with a value of their own in every field, a process that holds a run, and SQL."""
 
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 from ringside.model.design import Cell, Point
 from ringside.model.results import Outcome, Run, Trial
@@ -36,6 +39,12 @@ CONTENDERS = {
     "go": PlannedContender("Go", unavailable="go: not found", remedy="apt-get install go", log="$ make"),
 }
 POINT = Point((("nodes", 10), ("messages", 3), ("mode", "token")))
+
+
+def sql(path: Path | str, statement: str, *values: object) -> list[Any]:
+    """The rows of a statement on a file of SQLite, which has them when this returns."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        return database.execute(statement, values).fetchall()
 
 
 def whole_trials(store: Store, run: Run) -> list[Trial]:

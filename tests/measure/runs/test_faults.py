@@ -26,6 +26,7 @@ from tests.support.fake_contenders import Add
 from tests.support.processes import is_over, own_probes, processes_of
 from tests.support.shells import can_mount, outcomes, shell
 from tests.support.stored_trials import kept_runs
+from tests.support.stores import sql
 
 
 @pytest.fixture
@@ -115,9 +116,9 @@ def test_streams_that_are_closed_or_full(place: Path, closed: str) -> None:
     assert shell(f"ringside run mine --blocks 1 --until end {closed}").returncode == 0
     ((_, state),) = kept_runs()
     assert state == "done"
-    with closing(sqlite3.connect(".ringside/ringside.sqlite")) as connection:
-        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-        assert connection.execute("SELECT count(*) FROM trial").fetchone() == (2,)
+    store = ".ringside/ringside.sqlite"
+    assert sql(store, "PRAGMA integrity_check") == [("ok",)]
+    assert sql(store, "SELECT count(*) FROM trial") == [(2,)]
 
 
 @pytest.mark.integration

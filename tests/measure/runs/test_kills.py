@@ -20,6 +20,7 @@ from tests.support.command_line import RINGSIDE, ringside
 from tests.support.fake_contenders import Add, add_build, write_server
 from tests.support.processes import is_over, is_refused, processes_of
 from tests.support.programs import cpu_ticks, descendants
+from tests.support.stores import sql
 
 BLOCKS = 6
 # One of them listens on a port while it works.
@@ -30,11 +31,8 @@ REPEATED = ("probe-failed", "interrupted")
 
 
 def trials(store: Path) -> list[tuple[object, ...]]:
-    with closing(sqlite3.connect(store)) as connection:
-        (answer,) = connection.execute("PRAGMA integrity_check").fetchone()
-        assert answer == "ok"
-        query = "SELECT block, contender, point, outcome FROM trial ORDER BY id"
-        return connection.execute(query).fetchall()
+    assert sql(store, "PRAGMA integrity_check") == [("ok",)]
+    return sql(store, "SELECT block, contender, point, outcome FROM trial ORDER BY id")
 
 
 def stored(store: Path) -> int:
@@ -109,9 +107,8 @@ def check(place: Path, dice: random.Random, whom: str) -> str:
         return "before there was a store"
     try:
         before = trials(store)
-        with closing(sqlite3.connect(store)) as connection:
-            (run,) = connection.execute("SELECT id FROM run").fetchone()
-    except (sqlite3.OperationalError, TypeError):
+        ((run,),) = sql(store, "SELECT id FROM run")
+    except (sqlite3.OperationalError, ValueError):
         return "before the run began"
     resumed = ringside("run", "--resume", run, status=None)
     assert resumed.returncode in (0, 1), resumed
