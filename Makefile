@@ -53,8 +53,10 @@ test: ruff
 	@scripts/test_probe
 	@.venv/bin/pytest -n 2 --durations 40 --durations-min 4
 
+# The engine without its layers, as `scripts/probe ringside-probe-plain` builds it, is the same code but for a module.
 integration: setup-integration
 	.venv/bin/pytest -m "integration and not soak" -n 2
+	cd probe && cargo test --package engine --lib --no-default-features --release --quiet --locked
 
 soak: setup-dev
 	@scripts/each ".venv/bin/pytest -m soak" "scripts/fuzz 300" ".venv/bin/python scripts/fuzz_readers.py 300" \
