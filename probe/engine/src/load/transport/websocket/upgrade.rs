@@ -75,7 +75,7 @@ impl Upgrade {
         if !is_offered || second.is_some() {
             let chosen = names(values("sec-websocket-protocol"));
             let offered = names(self.offered.iter().map(Vec::as_slice));
-            return refused(&format!("it chooses the subprotocol {chosen}, of those offered: {offered}"));
+            return refused(&format!("it chooses the subprotocol {chosen}; offered: {offered}"));
         }
         if values("sec-websocket-extensions").next().is_some() {
             let chosen = names(values("sec-websocket-extensions"));
@@ -181,7 +181,7 @@ mod tests {
         for (reply, named) in [
             (&plain, "(Upgrade: `h2c`; Connection: `keep-alive`, `Upgrade`)"),
             (&none, "(Upgrade: none; Connection: `keep-alive`, `Upgrade`)"),
-            (&mqtt, "it chooses the subprotocol `mqtt`, of those offered: `stomp`"),
+            (&mqtt, "it chooses the subprotocol `mqtt`; offered: `stomp`"),
             (&extension, "it chooses the extension `permessage-deflate; x`"),
         ] {
             let mut upgrade = upgrade();
