@@ -15,7 +15,7 @@ from scipy.stats import t
 
 from ringside.stats import unpaired
 from ringside.stats.interval import median_interval
-from ringside.stats.paired import hodges_lehmann, lower_tail
+from ringside.stats.paired import cumulated_counts, hodges_lehmann
 from ringside.stats.samples import MergedPercentile, ValueCounts, independent_ratio, is_supported
 from ringside.stats.series import SeriesKind, steady_state
 
@@ -274,7 +274,7 @@ def _p_values(logs: Numbers) -> Numbers:
     ranks = np.argsort(np.argsort(np.abs(logs), axis=1), axis=1) + 1
     up = (ranks * (logs > 0)).sum(axis=1)
     smaller = np.minimum(up, blocks * (blocks + 1) // 2 - up)
-    table = np.array([min(1.0, 2 * lower_tail(w, blocks)) for w in range(blocks * (blocks + 1) // 4 + 1)])
+    table = np.array([min(1.0, 2 * count / 2**blocks) for count in cumulated_counts(blocks)])
     return table[smaller]
 
 

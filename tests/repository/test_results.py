@@ -39,10 +39,10 @@ def test_steady_levels_of_the_records_do_not_fall_on() -> None:
             runtime = run.contenders[warm_up.cell.contender].runs_on
             for series in warm_up.series:
                 state = steady_state(series)
-                if state and state.steady:
+                if state and state.since is not None:
                     last = median(series[-(len(series) // 4) :])
                     away.setdefault(runtime, []).append(
-                        (state.steady > 1.05 * last) - (last > 1.05 * state.steady)
+                        (state.level > 1.05 * last) - (last > 1.05 * state.level)
                     )
     most = {runtime: 0.08 * len(each) + 2 * (0.0736 * len(each)) ** 0.5 for runtime, each in away.items()}
     assert len(most) > 5

@@ -15,7 +15,6 @@ from ringside.stats.paired import (
     critical_value,
     hodges_lehmann,
     log_ratios,
-    lower_tail,
     paired_ratio,
     ratio_of_means,
 )
@@ -62,23 +61,22 @@ LOGS = st.lists(st.floats(-5, 5, allow_subnormal=False), min_size=1, max_size=30
 def test_the_distribution_by_all_signs() -> None:
     n = 7
     sums = [sum(rank for rank, up in enumerate(ups, 1) if up) for ups in itertools.product((0, 1), repeat=n)]
-    for w in range(n * (n + 1) // 2 + 1):
-        assert lower_tail(w, n) == pytest.approx(sum(total <= w for total in sums) / 2**n)
-    assert lower_tail(-1, n) == 0
-    assert lower_tail(1000, n) == 1
+    for c in range(n * (n + 1) // 2 + 1):
+        share = sum(total <= c for total in sums) / 2**n
+        assert critical_value(n, 1 - 2 * share) == c
+        assert critical_value(n, 1 - 2 * share + 0.01 / 2**n) == (c - 1 if c else None)
 
 
 def test_the_exact_distribution_is_used_up_to_60_values(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert lower_tail(0, 60) == 2.0**-60
-    assert lower_tail(0, 61) == pytest.approx(5.9e-12, rel=0.01)
-    monkeypatch.setattr(paired, "_MAX_EXACT", 61)
-    exact = {w: lower_tail(w, 61) for w in (800, 915, 945, 1000, 1200)}
-    monkeypatch.undo()
-    for w, p in exact.items():
-        # Without the continuity correction the difference is 0.002 about the mean of 945.5.
-        assert lower_tail(w, 61) == pytest.approx(p, abs=0.0012)
-    assert lower_tail(945, 61) == 0.5
-    assert lower_tail(20_000, 300) == pytest.approx(0.043443, abs=1e-5)
+    confidences = (0.0, 0.5, 0.9, 0.95, 0.99, 1 - 2**-50)
+    assert [critical_value(61, each) for each in confidences] == [945, 851, 716, 672, 586, None]
+    with monkeypatch.context() as patched:
+        patched.setattr(paired, "_MAX_EXACT", 61)
+        critical_value.cache_clear()
+        assert [critical_value(61, each) for each in confidences] == [945, 850, 715, 672, 589, 25]
+    critical_value.cache_clear()
+    assert critical_value(60, 1 - 2**-50) == 21
+    assert critical_value(300) == 19_627
 
 
 def test_critical_values_of_the_published_tables() -> None:
@@ -89,10 +87,6 @@ def test_critical_values_of_the_published_tables() -> None:
     assert {n: critical_value(n, 0.99) for n in (7, 8, 10, 20)} == {7: None, 8: 0, 10: 3, 20: 37}
     # A tail of exactly the probability of W = 0.
     assert critical_value(6, 1 - 2 / 2**6) == 0
-    # By the approximation: the largest c whose tail is 2.5 % at most.
-    c = critical_value(61)
-    assert c is not None
-    assert lower_tail(c, 61) <= 0.025 < lower_tail(c + 1, 61)
 
 
 @given(

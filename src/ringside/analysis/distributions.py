@@ -133,7 +133,7 @@ def analyse_warm_ups(run: RunFigures) -> tuple[WarmUp, ...]:
         # A program may report a time of 0, which has no logarithm.
         usable = [each for each in series if all(map(is_positive_finite, each))]
         states = [state for each in usable if (state := steady_state(each))]
-        steady = [state.steady for state in states if state.steady is not None]
+        steady = [state.level for state in states if state.since is not None]
         since = [state.since + 1 for state in states if state.since is not None]
         places = range(max(map(len, series)))
         warm_up = WarmUp(

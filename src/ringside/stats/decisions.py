@@ -108,8 +108,7 @@ class ComparisonTests(Generic[Pair]):
     ) -> Decision:
         """The decision about a pair, with the ratio over all of its blocks, at least one. `confidence`:
         the nominal one of its interval."""
-        values = [log_ratios[block] for block in sorted(log_ratios)]
-        summary = paired.hodges_lehmann(values, confidence)
+        summary = paired.hodges_lehmann(list(log_ratios.values()), confidence)
         ratio, p = exponential(summary), self._p_values.get(pair, 1.0)
         if summary.low is None or summary.high is None or has_no_resolution(log_ratios):
             return Decision(ratio, p, 0, equivalent=False)
@@ -123,19 +122,14 @@ class ComparisonTests(Generic[Pair]):
                 direction = int(math.copysign(1, summary.low))
                 return Decision(ratio, p, direction, is_inside, contradicted)
             contradicted = first
-        needed = self._blocks_needed(summary)
-        return Decision(ratio, p, 0, equivalent=False, contradicted=contradicted, blocks_needed=needed)
-
-    def _blocks_needed(self, summary: Interval) -> int | None:
-        """The width of an interval shrinks with the root of the number of blocks: until it excludes 0, or
-        lies inside the margin."""
-        assert summary.low is not None
-        assert summary.high is not None
+        # The width of an interval shrinks with the root of the number of blocks: until it excludes 0, or lies
+        # inside the margin.
         half, distance = (summary.high - summary.low) / 2, abs(summary.estimate)
         factors = [(half / gap) ** 2 for gap in (distance, self._bound - distance) if gap > 0]
-        needed = math.ceil(summary.n * min(factors)) if factors else None
+        needed = math.ceil(summary.n * min(factors)) if factors else 0
         # If the interval is narrow enough already, the family's error rate decides, not the width.
-        return needed if needed and summary.n < needed <= _MAX_BLOCKS_NEEDED else None
+        blocks = needed if summary.n < needed <= _MAX_BLOCKS_NEEDED else None
+        return Decision(ratio, p, 0, equivalent=False, contradicted=contradicted, blocks_needed=blocks)
 
 
 def has_no_resolution(log_ratios: Mapping[int, float]) -> bool:
@@ -181,49 +175,33 @@ class JointTest(Generic[Pair]):
             if pair in self._spent:
                 # Vectors of fewer blocks stand for all that begin like them.
                 of_pair[np.tile(self._spent[pair], vectors // len(self._spent[pair]))] = np.inf
-        observed = statistics[:, 0].copy()
-        exceeded = _exceedances(statistics, observed)
-        order = np.argsort(-observed)
-        exceeded[order] = np.maximum.accumulate(exceeded[order])
+        ascending = np.argsort(statistics[:, 0])
+        observed: list[float] = statistics[ascending, 0].tolist()
+        # By sign vector, the largest statistic of each hypothesis and those before it.
+        largest: np.ndarray = np.maximum.accumulate(statistics[ascending])
+        # Pairs with equal statistics are tested together, so that the order of names does not matter.
+        ends = [bisect.bisect_right(observed, each + _ROUNDING) for each in observed]
+        places = zip(ends, observed, strict=True)
+        reached = [np.count_nonzero(largest[end - 1] >= each - _ROUNDING) for end, each in places]
+        exceeded: np.ndarray = np.empty(len(pairs), dtype=np.int64)
+        exceeded[ascending] = np.maximum.accumulate(reached[::-1])[::-1]
         allowed = math.floor(level * vectors + _ROUNDING)
-        rest = np.flatnonzero(exceeded > allowed).tolist()
         self.rejected |= {pair for pair, count in zip(pairs, exceeded, strict=True) if count <= allowed}
+        # Those with the smallest statistics are not rejected.
+        rest = ascending[: np.count_nonzero(exceeded > allowed)]
         if len(rest):
-            largest = statistics[rest].max(axis=0)
-            place = len(largest) - 1 - allowed
-            limit = np.partition(largest, place)[place] + _ROUNDING
+            place = vectors - 1 - allowed
+            limit = np.partition(largest[len(rest) - 1], place)[place] + _ROUNDING
             for number in rest:
                 # The statistics of earlier looks are infinite, and stay so.
                 self._spent[pairs[number]] = (statistics[number] > limit) | np.isinf(statistics[number])
         return {pair: float(count / vectors) for pair, count in zip(pairs, exceeded, strict=True)}
 
 
-def _exceedances(statistics: np.ndarray, observed: np.ndarray) -> np.ndarray:
-    """By hypothesis, how many sign vectors make its statistic, or that of one whose observed statistic is
-    smaller, at least as large as its own."""
-    ascending = np.argsort(observed)
-    in_order: list[float] = observed[ascending].tolist()
-    exceeded: np.ndarray = np.zeros(len(observed), dtype=np.int64)
-    largest: np.ndarray = np.full(statistics.shape[1], -np.inf)
-    taken = 0
-    for place, value in zip(ascending, in_order, strict=True):
-        # Pairs with equal statistics are tested together, so that the order of names does not matter.
-        end = bisect.bisect_right(in_order, value + _ROUNDING)
-        for row in ascending[taken:end]:
-            np.maximum(largest, statistics[row], out=largest)
-        taken = end
-        exceeded[place] = np.count_nonzero(largest >= value - _ROUNDING)
-    return exceeded
-
-
 def matrix(log_ratios: Mapping[Pair, Mapping[int, float]], blocks: Sequence[int]) -> np.ndarray:
     """A row for each block, a column for each pair, 0 where it lacks the block."""
-    row = {block: number for number, block in enumerate(blocks)}
-    differences: np.ndarray = np.zeros((len(blocks), len(log_ratios)))
-    for column, values in enumerate(log_ratios.values()):
-        for block, value in values.items():
-            if block in row:
-                differences[row[block], column] = value
+    pairs = log_ratios.values()
+    differences: np.ndarray = np.array([[values.get(block, 0.0) for values in pairs] for block in blocks])
     return differences
 
 

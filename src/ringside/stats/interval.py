@@ -1,5 +1,6 @@
 """The median of a sample, with a confidence interval that assumes no distribution."""
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -54,14 +55,10 @@ def t_quantile(level: float, freedom: int) -> float:
 def _median_rank(n: int) -> int | None:
     """The largest k, from 0, such that the median lies between the k-th smallest and the k-th largest of n
     values with 95 % or more: P(Binomial(n, 1/2) <= k) <= 2.5 %. None if there is none."""
-    cumulated, largest = 0.0, None
-    for k in range(n):
-        log_count = math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
-        cumulated += math.exp(log_count - n * math.log(2))
-        if cumulated > (1 - CONFIDENCE) / 2:
-            break
-        largest = k
-    return largest
+    log_counts = (math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) for k in range(n))
+    cumulated = itertools.accumulate(math.exp(each - n * math.log(2)) for each in log_counts)
+    count = sum(1 for _ in itertools.takewhile(lambda share: share <= (1 - CONFIDENCE) / 2, cumulated))
+    return count - 1 if count else None
 
 
 def median_interval(values: Sequence[float]) -> Interval:

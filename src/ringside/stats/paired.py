@@ -3,9 +3,10 @@
 import bisect
 import itertools
 import math
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
-from statistics import fmean, stdev
+from statistics import NormalDist, fmean, stdev
 
 from ringside.arrays import np
 from ringside.model.results import Interval
@@ -21,10 +22,8 @@ def paired_ratio(
     What is estimated is the pseudo-median of the log ratio (`hodges_lehmann`). Where log ratios are
     distributed symmetrically, that is their median and their mean; where they are not, it lies between, and
     contenders of equal medians can have a ratio other than 1. Fewer than six pairs have no interval."""
-    logs = log_ratios(numerator, denominator)
-    if not logs:
-        return None
-    return interval.exponential(hodges_lehmann([logs[block] for block in sorted(logs)], confidence))
+    logs = list(log_ratios(numerator, denominator).values())
+    return interval.exponential(hodges_lehmann(logs, confidence)) if logs else None
 
 
 def ratio_of_means(
@@ -64,35 +63,26 @@ _MAX_STORED = 300
 
 
 @lru_cache(maxsize=256)
-def _cumulated_counts(n: int) -> tuple[int, ...]:
+def cumulated_counts(n: int) -> tuple[int, ...]:
     """For w = 0, 1, …, n(n + 1)/2: how many subsets of {1 … n} have a sum of at most w."""
     counts = [1]
     for rank in range(1, n + 1):
-        with_rank = counts + [0] * rank
-        for w, count in enumerate(counts):
-            with_rank[w + rank] += count
-        counts = with_rank
+        # Each subset without this rank, and with it.
+        counts = list(map(operator.add, counts + [0] * rank, [0] * rank + counts))
     return tuple(itertools.accumulate(counts))
-
-
-def lower_tail(w: int, n: int) -> float:
-    """P(W <= w) for Wilcoxon's signed-rank statistic W of n values that are distributed symmetrically about
-    0: exact up to 60 values, then by the normal approximation with continuity correction."""
-    if w < 0:
-        return 0.0
-    if n <= _MAX_EXACT:
-        counts = _cumulated_counts(n)
-        return counts[min(w, len(counts) - 1)] / float(2**n)
-    mean, variance = n * (n + 1) / 4, n * (n + 1) * (2 * n + 1) / 24
-    # Not NormalDist.cdf, which rounds small probabilities to 0.
-    return 0.5 * math.erfc((mean - w - 0.5) / math.sqrt(2 * variance))
 
 
 @lru_cache(maxsize=1024)
 def critical_value(n: int, confidence: float = interval.CONFIDENCE) -> int | None:
-    """The largest c with P(W <= c) <= (1 - `confidence`)/2; None if there is none."""
-    possible, tail = range(n * (n + 1) // 2), (1 - confidence) / 2
-    count = bisect.bisect_right(possible, tail, key=lambda w: lower_tail(w, n))
+    """The largest c with P(W <= c) <= (1 - `confidence`)/2 for Wilcoxon's signed-rank statistic W of n values
+    that are distributed symmetrically about 0; None if there is none. Exact up to 60 values, then by the
+    normal approximation with continuity correction."""
+    tail = (1 - confidence) / 2
+    if n > _MAX_EXACT:
+        mean, variance = n * (n + 1) / 4, n * (n + 1) * (2 * n + 1) / 24
+        c = math.floor(NormalDist(mean, math.sqrt(variance)).inv_cdf(tail) - 0.5)
+        return c if c >= 0 else None
+    count = bisect.bisect_right(cumulated_counts(n), tail * 2**n)
     return count - 1 if count else None
 
 

@@ -57,12 +57,9 @@ def _bins(values: Sequence[float]) -> tuple[Bin, ...]:
     width = (high - low) / number
     if width <= 0:
         return (Bin(low, high, len(values)),)
-    counts = [0] * number
-    for value in values:
-        counts[min(number - 1, int((value - low) / width))] += 1
-    return tuple(
-        Bin(low + place * width, low + (place + 1) * width, count) for place, count in enumerate(counts)
-    )
+    counts = Counter(min(number - 1, int((value - low) / width)) for value in values)
+    places = range(number)
+    return tuple(Bin(low + place * width, low + (place + 1) * width, counts[place]) for place in places)
 
 
 # In smaller samples two modes appear by chance.

@@ -49,11 +49,6 @@ class SteadyState:
     level: float
     since: int | None
 
-    @property
-    def steady(self) -> float | None:
-        """The level of the steady state."""
-        return None if self.since is None else self.level
-
 
 def steady_state(values: Sequence[float]) -> SteadyState | None:
     """The kind of a series of times, positive and in their order; None for fewer than ten.

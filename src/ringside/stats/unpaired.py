@@ -1,6 +1,9 @@
 """The ratio of metrics that were measured at different times, and therefore not in pairs."""
 
+import bisect
+import itertools
 import math
+import operator
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 from statistics import NormalDist, fmean, quantiles
@@ -24,12 +27,8 @@ def _counts(n: int, m: int) -> tuple[int, ...]:
     recurrence on the side of the largest value (H. B. Mann, D. R. Whitney, Ann. Math. Stat. 18 (1947))."""
     if n == 0 or m == 0:
         return (1,)
-    counts = [0] * (n * m + 1)
-    for u, count in enumerate(_counts(n - 1, m)):
-        counts[u + m] += count
-    for u, count in enumerate(_counts(n, m - 1)):
-        counts[u] += count
-    return tuple(counts)
+    among_n, among_m = (0,) * m + _counts(n - 1, m), _counts(n, m - 1) + (0,) * n
+    return tuple(map(operator.add, among_n, among_m))
 
 
 @lru_cache(maxsize=256)
@@ -42,14 +41,10 @@ def critical_value(n: int, m: int, confidence: float = CONFIDENCE) -> int | None
         mean, variance = n * m / 2, n * m * (n + m + 1) / 12
         c = math.floor(NormalDist(mean, math.sqrt(variance)).inv_cdf(tail) - 0.5)
         return c if c >= 0 else None
-    orders, cumulated, largest = math.comb(n + m, n), 0, None
-    for u, count in enumerate(_counts(n, m)):
-        cumulated += count
-        # 1 - 0.9 is a little less than a tenth.
-        if cumulated > tail * orders * (1 + 1e-9):
-            break
-        largest = u
-    return largest
+    # 1 - 0.9 is a little less than a tenth.
+    orders = tail * math.comb(n + m, n) * (1 + 1e-9)
+    count = bisect.bisect_right(list(itertools.accumulate(_counts(n, m))), orders)
+    return count - 1 if count else None
 
 
 def shift(minuend: Sequence[float], subtrahend: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
