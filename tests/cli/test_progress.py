@@ -37,7 +37,7 @@ def test_what_runs_is_shown_and_failures_stay(is_terminal: bool) -> None:
         progress.on_trial(1, cell("a"))
         progress.on_tick()
         failed = Trial(1, 0, cell("a"), Outcome.CRASHED, "it said \x1b[31mno")
-        progress.on_trial_end(failed, 1.0)
+        progress.on_trial_end(failed)
     shown = out.getvalue()
     assert "block 1 of 2" in shown
     assert "crashed: it said ·[31mno" in shown
@@ -134,7 +134,7 @@ def test_slow_commands(
                     clock[0] += 1
                     progress.on_tick()
                 report = TrialOutcome("ok", wall_ns=seconds * 10**9, cpu_user_ns=1, cpu_system_ns=1)
-                progress.on_trial_end(Trial(block, 0, each, Outcome.OK, "", report=report), seconds)
+                progress.on_trial_end(Trial(block, 0, each, Outcome.OK, "", report=report))
     lines = out.getvalue().splitlines()
     paces = [line for line in lines if "a block takes" in line]
     # The second block is as expected, the third is not.

@@ -184,7 +184,7 @@ class LiveProgress(Listener):
     def on_tick(self) -> None:
         self._draw()
 
-    def on_trial_end(self, trial: Trial, seconds: float) -> None:
+    def on_trial_end(self, trial: Trial) -> None:
         if trial.outcome is Outcome.OK:
             if trial.cell in self._values and (value := self._figures(trial).get(self._headline.name)):
                 self._values[trial.cell].append(value)

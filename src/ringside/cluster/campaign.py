@@ -27,7 +27,7 @@ from ringside.measure.runs.campaign import Campaign, Task
 from ringside.measure.runs.loop import Notify, RunLoop, interrupted, row, rule_of, uninterrupted
 from ringside.measure.runs.plan import Prepared, contenders_of, readable
 from ringside.model.catalogue import Contender, Ready, Unavailable
-from ringside.model.design import Cell, Experiment, Point
+from ringside.model.design import Cell, Experiment, Point, grouped
 from ringside.model.results import Outcome, Run, Trial
 from ringside.store import Store
 from ringside.store.plans import read_plan
@@ -67,8 +67,7 @@ class ClusterLoop(RunLoop):
         self._busy: dict[str, _Share] = {}
         # Parts of blocks that have begun, for the next machine that may do them.
         self._waiting: list[_Share] = []
-        self._begun = 0
-        self._is_late = False
+        self._begun, self._blocks = 0, self._begin_blocks()
         self._find_missing()
 
     def _find_missing(self) -> None:
@@ -90,7 +89,6 @@ class ClusterLoop(RunLoop):
         self.machines.ask(lambda worker: worker.begin.remote(name, seed))
 
     def rehearse(self, cell: Cell, planned: Cell) -> Trial | None:
-        self.notify_in_time("warm-up", planned)
         while True:
             if not self.machines.by_name:
                 self._engage()
@@ -112,41 +110,31 @@ class ClusterLoop(RunLoop):
         if time.monotonic() - since > limit_s:
             raise NodeLostError(f"it did not answer within {limit_s:.0f} s")
 
-    def measure(self, done: Mapping[tuple[int, Cell], Trial]) -> bool:
-        blocks = self._begin_blocks(done)
+    def measure(self) -> None:
         try:
-            self._hand_out(blocks)
-            while self._busy:
+            while self._hand_out():
                 self._gather()
-                self._hand_out(blocks)
         except KeyboardInterrupt:
             self._keep_what_is_there()
             raise
-        return self._is_late
 
-    def _begin_blocks(self, done: Mapping[tuple[int, Cell], Trial]) -> Iterator[int]:
+    def _begin_blocks(self) -> Iterator[int]:
         """Begin one block after the other, whose shares then wait for machines."""
-        for block, missing in self.planned(done):
-            if missing and self.progress.is_late():
-                self._is_late = True
-                return
+        for block, missing in self.planned():
             self._begun = block
-            self._waiting += self._divided(block, missing, done)
+            self._waiting += self._divided(block, missing)
             self._judge_whole()
             yield block
 
-    def _divided(
-        self, block: int, missing: list[tuple[int, Cell]], done: Mapping[tuple[int, Cell], Trial]
-    ) -> list[_Share]:
+    def _divided(self, block: int, missing: list[tuple[int, Cell]]) -> list[_Share]:
         """The missing cells of a block. A point's first machine completes it; if gone, another repeats it."""
         by_machine: dict[str | None, list[tuple[int, Cell]]] = {}
-        for point in dict.fromkeys(cell.point for _, cell in missing):
+        for point, cells in grouped((each[1].point, each) for each in missing).items():
             there = [
                 trial
                 for name in self.experiment.contenders
-                if (trial := done.get((block, Cell(name, point)))) and trial.machine
+                if (trial := self.done.get((block, Cell(name, point)))) and trial.machine
             ]
-            cells = [each for each in missing if each[1].point == point]
             machine = there[0].machine if there else None
             if machine is not None and machine not in self.machines.by_name:
                 cells += self._set_aside(block, there, machine)
@@ -164,21 +152,23 @@ class ClusterLoop(RunLoop):
         self.unjudged[block] = [each for each in self.unjudged.get(block, []) if each.cell not in gone]
         return [(trial.position, trial.cell) for trial in trials]
 
-    def _hand_out(self, blocks: Iterator[int]) -> None:
+    def _hand_out(self) -> bool:
+        """Give each idle machine a share; whether any machine is busy then."""
         if not self.machines.by_name:
             self._engage()
         for name in list(self.machines.by_name):
-            while name not in self._busy and (share := self._next(name, blocks)):
+            while name not in self._busy and (share := self._next(name)):
                 self._start(name, share)
+        return bool(self._busy)
 
-    def _next(self, name: str, blocks: Iterator[int]) -> _Share | None:
+    def _next(self, name: str) -> _Share | None:
         """The first share that a machine may do; blocks begin until there is one."""
         while True:
             for share in self._waiting:
                 if share.machine in (None, name) or share.machine not in self.machines.by_name:
                     self._waiting.remove(share)
                     return share
-            if next(blocks, None) is None:
+            if next(self._blocks, None) is None:
                 return None
 
     def _start(self, name: str, share: _Share) -> None:
@@ -186,7 +176,7 @@ class ClusterLoop(RunLoop):
         for position, cell in share.cells:
             if cell in missing:
                 # Other machines may have its contender.
-                self.add(replace(row(share.block, position, cell, missing[cell]), machine=name), 0.0)
+                self.add(replace(row(share.block, position, cell, missing[cell]), machine=name))
             elif not self.leave_out(share.block, position, cell):
                 is_first = not share.asked
                 if self.follows_another(share.block, cell, name):
@@ -222,9 +212,7 @@ class ClusterLoop(RunLoop):
 
     def _take(self, name: str, trial: Trial) -> None:
         share = self._busy[name]
-        seconds = time.monotonic() - share.since
-        # A listener estimates the time left for one machine.
-        self.add(replace(trial, cell=share.asked[0][1]), seconds / max(1, len(self.machines.by_name)))
+        self.add(replace(trial, cell=share.asked[0][1]))
         if trial.outcome is Outcome.INTERRUPTED:
             self._lose(name, "it was interrupted")
             return
@@ -258,7 +246,7 @@ class ClusterLoop(RunLoop):
         while not self.is_over and (block := self.progress.blocks + 1) <= self._begun:
             if block in unfinished:
                 break
-            self.judge(block)
+            self.progress.add_block(self.unjudged.pop(block, []))
 
     def _keep_what_is_there(self) -> None:
         """After Ctrl-C: keep the trials that were finished, and a row of each that was under way."""
@@ -323,7 +311,6 @@ class ClusterCampaign(Campaign):
         return is_over
 
     def _engage(self, run: Run, prepared: dict[str, Prepared]) -> Run:
-        self.machines.engage()
         first = next(iter(prepared.values()))
         prepared |= self.prepare(first.experiment, first.points)
         return self._add_machines(run, prepared)

@@ -31,8 +31,8 @@ from ringside.cli import main, progress
 
 reported = progress.LiveProgress.on_trial_end
 
-def noted(self, trial, seconds):
-    reported(self, trial, seconds)
+def noted(self, trial):
+    reported(self, trial)
     with open("reported", "a") as file:
         print(trial.block, trial.cell.contender, file=file)
 

@@ -47,8 +47,8 @@ _CLOSE = 1.1
 # suite's part that begins, and the name and time limit of each. `prepare`: the name of a contender;
 # `prepared`: the Ready or Unavailable one. `wait`: another process measures here. `begin`: a Run, its
 # StoppingRule, its cells, their Measurement. `warm-up`: a Cell. `trial`: the number of a block, and a Cell.
-# `tick`: about a second has passed. `trial-end`: a Trial, and its seconds. `say`: a line. `load`: the number
-# of a block, the name of a target, and its LoadPlan. `message`: an engine's message about a load.
+# `tick`: about a second has passed. `trial-end`: a Trial. `say`: a line. `load`: the number of a block, the
+# name of a target, and its LoadPlan. `message`: an engine's message about a load.
 Notify = Callable[..., None]
 
 
@@ -230,9 +230,10 @@ class BlockProgress:
 @dataclass(eq=False)
 class RunLoop(ABC):
     """The blocks of one run, as its plan has them: begun, kept and judged; subclasses carry them out.
-    `unavailable`: the cells that cannot be measured, each with its reason. `unjudged`: trials of blocks that
-    are not yet judged. `measured`: a planned cell as it is measured, with the number of its repeats.
-    `is_drawn`: see `blocks`."""
+    `unavailable`: the cells that cannot be measured, each with its reason. `done`: the stored trials that
+    count, by block and cell. `unjudged`: trials of blocks that are not yet judged. `measured`: a planned cell
+    as it is measured, with the number of its repeats. `is_late`: the deadline came before a block that had
+    something left. `is_drawn`: see `blocks`."""
 
     run: Run
     rule: StoppingRule
@@ -248,7 +249,8 @@ class RunLoop(ABC):
         classes = by_class(self.experiment, lambda name: plan.contenders[name].kind)
         self.progress = BlockProgress(self.rule, self.experiment, self.measurement, self.points, classes)
         self.unjudged: dict[int, list[Trial]] = {}
-        self.measured: Callable[[Cell], Cell] = lambda cell: cell
+        self.measured, self.is_late = plan.measured, False
+        self.done: dict[tuple[int, Cell], Trial] = {}
         self._hopeless: dict[Cell, list[Outcome]] = {}
         # By machine, the cell that ran last, with its block.
         self._before: dict[str, tuple[int, Cell]] = {}
@@ -263,19 +265,18 @@ class RunLoop(ABC):
         row, and with a harmless program too, ClusterError if no machine of a cluster is left;
         KeyboardInterrupt passes through. In each case all finished trials are in the store."""
         with self.store.hold(self.run.id):
-            done = self._begin()
+            self._begin()
             # If the deadline comes during the warm-ups, the blocks that the store has are still judged.
             with suppress(DeadlineError):
                 self.warm_up()
                 workload = self.measurement
                 if isinstance(workload, Workload) and any(map(workload.can_repeat, self.points)):
                     self._calibrate(workload)
-                    self.measured = read_plan(self.run).measured
             self.progress.start()
-            is_late = self.measure(done)
+            self.measure()
             # A pair that is not decided by the deadline is inconclusive.
             has_look = self.rule.decided and self.progress.blocks >= FIRST_LOOK
-            if is_late and not (self.is_over or has_look):
+            if self.is_late and not (self.is_over or has_look):
                 return False
             self.store.end_run(self.run)
             return True
@@ -290,17 +291,19 @@ class RunLoop(ABC):
         for name in self.experiment.contenders:
             can_repeat = REPEATED.name in plan.contenders[name].capabilities
             numbers[name] = [
-                self._repeats(Cell(name, point), workload)
-                if can_repeat and workload.can_repeat(point)
-                else repeats(point)
-                for point in plan.points
+                self._repeats(cell, workload)
+                if can_repeat and workload.can_repeat(cell.point) and cell not in self.unavailable
+                else repeats(cell.point)
+                for cell in (Cell(name, point) for point in plan.points)
             ]
         self.run = self.store.set_plan(self.run, {**self.run.plan, "repeats": numbers})
+        self.measured = read_plan(self.run).measured
 
     def _repeats(self, cell: Cell, workload: Workload) -> int:
         """The repeats of a cell; of a trial that fails those before it, or 1, which the first block shows."""
         number = before = 1
         for _ in range(_TRIES):
+            self.notify_in_time("warm-up", cell)
             trial = self.rehearse(replace(cell, point=cell.point.but(repeats=number)), cell)
             times_ns = trial.phases.get(workload.repeated_phase) if trial else None
             if trial is None or trial.outcome is not Outcome.OK or not times_ns:
@@ -310,21 +313,20 @@ class RunLoop(ABC):
                 break
         return number
 
-    def _begin(self) -> dict[tuple[int, Cell], Trial]:
-        """The stored trials that count, by block and cell; adds a row for each unavailable cell."""
+    def _begin(self) -> None:
+        """Note the stored trials, and add a row for each unavailable cell."""
         cells = [Cell(name, point) for point in self.points for name in self.experiment.contenders]
         self.notify("begin", self.run, self.rule, cells, self.measurement)
-        done = {
+        self.done = {
             (trial.block, trial.cell): trial
             for trial in counted(self.store.trials(self.run))
             if trial.outcome not in REPEATABLE
         }
         for position, cell in enumerate(cells):
-            if cell in self.unavailable and (0, cell) not in done:
+            if cell in self.unavailable and (0, cell) not in self.done:
                 self.store.add_trial(self.run, row(0, position, cell, self.unavailable[cell]))
-        for trial in done.values():
+        for trial in self.done.values():
             self._note(trial)
-        return done
 
     def notify_in_time(self, what: str, *about: Any) -> None:
         """Notify, unless the deadline has come and a warm-up is to begin: raises DeadlineError then."""
@@ -341,20 +343,22 @@ class RunLoop(ABC):
         """A trial of a cell before the first block; None if unavailable. Raises KeyboardInterrupt."""
 
     @abstractmethod
-    def measure(self, done: Mapping[tuple[int, Cell], Trial]) -> bool:
-        """Measure block after block until the run is over; whether its deadline came first."""
+    def measure(self) -> None:
+        """Measure block after block, as they are planned."""
 
-    def planned(self, done: Mapping[tuple[int, Cell], Trial]) -> Iterator[tuple[int, list[tuple[int, Cell]]]]:
-        """The missing cells of each block, by their positions, until the run is over."""
+    def planned(self) -> Iterator[tuple[int, list[tuple[int, Cell]]]]:
+        """The missing cells of each block, by their positions, until the run is over or late."""
 
         def is_needed(cell: Cell) -> bool:
             return cell not in self.unavailable and self.progress.is_needed(cell)
 
         what = (self.points, self.experiment.contenders, self.rule.max_blocks, self.run.seed, is_needed)
         for block, cells in enumerate(blocks(*what, is_drawn=self.is_drawn), 1):
-            if self.is_over:
+            missing = [each for each in enumerate(cells) if (block, each[1]) not in self.done]
+            self.is_late = bool(missing) and self.progress.is_late()
+            if self.is_over or self.is_late:
                 return
-            yield block, [each for each in enumerate(cells) if (block, each[1]) not in done]
+            yield block, missing
 
     def follows_another(self, block: int, cell: Cell, machine: str = "") -> bool:
         """Whether the next cell is the first of a point in a block, and another contender ran before it: it
@@ -369,13 +373,13 @@ class RunLoop(ABC):
         if len(outcomes) < MAX_HOPELESS:
             return False
         reason = f"left out: {MAX_HOPELESS} trials of this cell were {outcomes[-1]}"
-        self.add(row(block, position, cell, reason), 0.0)
+        self.add(row(block, position, cell, reason))
         return True
 
-    def add(self, trial: Trial, seconds: float) -> None:
+    def add(self, trial: Trial) -> None:
         self.store.add_trial(self.run, trial)
         self._note(trial)
-        self.notify("trial-end", trial, seconds)
+        self.notify("trial-end", trial)
 
     def is_kept(self, trial: Trial) -> bool:
         """Whether the store has a trial that counts in the place of this one."""
@@ -406,10 +410,6 @@ class RunLoop(ABC):
             raise ProbeError(f"the probe failed {len(failing)} times in a row, last: {trial.detail}")
         failing.clear()
 
-    def judge(self, block: int) -> None:
-        """Count a whole block, in the order of their numbers."""
-        self.progress.add_block(self.unjudged.pop(block, []))
-
     @property
     def is_over(self) -> bool:
         """Whether the blocks that are judged are enough."""
@@ -423,37 +423,29 @@ class BlockLoop(RunLoop):
     def warm_up(self) -> None:
         self.maker.warm_up(self.notify_in_time)
 
-    def rehearse(self, cell: Cell, planned: Cell) -> Trial | None:
-        if planned in self.unavailable:
-            return None
-        self.notify_in_time("warm-up", planned)
+    def rehearse(self, cell: Cell, planned: Cell) -> Trial:
         return uninterrupted(attempt(self.maker, 0, 0, cell, first=False))
 
-    def measure(self, done: Mapping[tuple[int, Cell], Trial]) -> bool:
-        for index, missing in self.planned(done):
-            if missing and self.progress.is_late():
-                return True
+    def measure(self) -> None:
+        for index, missing in self.planned():
             is_first = True
             for position, cell in missing:
                 if not self.leave_out(index, position, cell):
                     self._measure_cell(index, position, cell, is_first=is_first)
                     is_first = False
-            self.judge(index)
-        return False
+            self.progress.add_block(self.unjudged.pop(index, []))
 
     def _measure_cell(self, block: int, position: int, cell: Cell, *, is_first: bool) -> None:
         if self.is_drawn and self.follows_another(block, cell):
             # A block that has begun is completed, also after the deadline.
             self.notify("warm-up", cell)
-            uninterrupted(attempt(self.maker, 0, 0, self.measured(cell), first=False))
+            self.rehearse(self.measured(cell), cell)
         self.notify("trial", block, cell)
-        since = time.monotonic()
         trial = interrupted(block, position, cell)
         try:
-            what = (self.maker, block, position, self.measured(cell))
-            made = attempt(*what, first=is_first)
-            trial = made if made.cell == cell else replace(made, cell=cell)
-            self.add(trial, time.monotonic() - since)
+            made = attempt(self.maker, block, position, self.measured(cell), first=is_first)
+            trial = replace(made, cell=cell)
+            self.add(trial)
         except KeyboardInterrupt:
             if not self.is_kept(trial):
                 self.store.add_trial(self.run, trial)
