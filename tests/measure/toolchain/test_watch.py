@@ -42,58 +42,58 @@ def source(ready: Ready, name: str = "fake.py") -> Path:
 
 def test_what_does_not_change_is_not_reported(make: Make) -> None:
     one = make("one")
-    watch = FileWatch([one])
+    watch = FileWatch(one)
     for _ in range(2):
-        assert watch.changed_sources(one) is None
-        assert watch.mend_build(one) is None
-        watch.end_trial(one)
+        assert watch.changed_sources() is None
+        assert watch.mend_build() is None
+        watch.end_trial()
     # Written as it was, it has other times but is the same; so it is with another mode.
     source(one).write_bytes(source(one).read_bytes())
-    assert watch.changed_sources(one) is None
+    assert watch.changed_sources() is None
     source(one).chmod(0o700)
-    assert watch.changed_sources(one) is None
+    assert watch.changed_sources() is None
     # From then on these are its times.
     source(one).unlink()
-    assert watch.changed_sources(one) is not None
+    assert watch.changed_sources() is not None
 
 
 @pytest.mark.parametrize("change", ["add", "remove", "change"])
 def test_every_change_of_sources_is_seen(make: Make, change: str) -> None:
     one, other = make("one"), make("other")
-    watch = FileWatch([one, other])
+    watch, other_watch = FileWatch(one), FileWatch(other)
     path = source(one, "added.py" if change == "add" else "fake.py")
     if change == "remove":
         path.unlink()
     else:
         path.write_text("# other\n", encoding="utf-8")
     expected = f"its sources have changed since the run began: {path}"
-    assert watch.changed_sources(one) == expected
+    assert watch.changed_sources() == expected
     # Again, and only of that contender.
-    assert watch.changed_sources(one) == expected
-    assert watch.changed_sources(other) is None
+    assert watch.changed_sources() == expected
+    assert other_watch.changed_sources() is None
 
 
 def test_of_several_changes_the_first_is_named(make: Make) -> None:
     one = make("one")
-    watch = FileWatch([one])
+    watch = FileWatch(one)
     for name in ("zebra.py", "bear.py", "cat.py"):
         source(one, name).write_text("# new\n", encoding="utf-8")
-    assert (watch.changed_sources(one) or "").endswith(f": {source(one, 'bear.py')}")
+    assert (watch.changed_sources() or "").endswith(f": {source(one, 'bear.py')}")
 
 
 def test_names_of_files_are_hostile(make: Make) -> None:
     one = make("one")
-    watch = FileWatch([one])
+    watch = FileWatch(one)
     path = source(one, "a\x1b[31m" + "x" * 200)
     folder = path.parent / ("y" * 200)
     folder.mkdir()
     long = folder / ("z" * 200)
     long.touch()
-    reason = watch.changed_sources(one)
+    reason = watch.changed_sources()
     assert reason == f"its sources have changed since the run began: {one_line(str(long), 300)}"
     long.unlink()
     path.touch()
-    assert "·[31mxxx" in (watch.changed_sources(one) or "")
+    assert "·[31mxxx" in (watch.changed_sources() or "")
 
 
 # --- builds ---
@@ -106,11 +106,11 @@ CHANGES = ("echo '# changed' > deep/fake.py", "rm deep/fake.py", "touch deep/mor
 def test_a_build_that_was_changed_is_made_anew(make: Make, change: str) -> None:
     one, two = make("one"), make("two")
     text = (one.build / "deep" / "fake.py").read_text()
-    watch = FileWatch([one, two])
+    watch, other = FileWatch(one), FileWatch(two)
     subprocess.run(change, shell=True, cwd=one.build, check=True)
-    assert watch.mend_build(two) is None
-    assert watch.mend_build(one) == "its build was changed, and was built again"
-    assert watch.mend_build(one) is None
+    assert other.mend_build() is None
+    assert watch.mend_build() == "its build was changed, and was built again"
+    assert watch.mend_build() is None
     assert sorted(path.name for path in one.build.iterdir()) == [".built", "deep", "link"]
     assert [path.name for path in (one.build / "deep").iterdir()] == ["fake.py"]
     assert (one.build / "link").read_text() == text
@@ -118,27 +118,27 @@ def test_a_build_that_was_changed_is_made_anew(make: Make, change: str) -> None:
 
 def test_what_a_contender_does_to_its_own_build_is_its_business(make: Make) -> None:
     one = make("one")
-    watch = FileWatch([one])
+    watch = FileWatch(one)
     (one.build / "cache").touch()
-    watch.end_trial(one)
-    assert watch.mend_build(one) is None
+    watch.end_trial()
+    assert watch.mend_build() is None
     watch.discard_changed()
     assert has_build(one)
     # Without its marker it is made anew.
     (one.build / ".built").unlink()
-    watch.end_trial(one)
-    assert watch.mend_build(one) == "its build was changed, and was built again"
+    watch.end_trial()
+    assert watch.mend_build() == "its build was changed, and was built again"
     assert has_build(one)
 
 
 def test_a_build_that_cannot_be_made_anew(make: Make, workplace: Path) -> None:
     build = f'\n[[build]]\ncommand = ["sh", "-c", "test ! -e {workplace}/broken || exit 3"]\n'
-    one, two = make("one", build), make("two")
-    watch = FileWatch([one, two])
+    one = make("one", build)
+    watch = FileWatch(one)
     (one.build / "more").touch()
     (workplace / "broken").touch()
     with pytest.raises(BuildError) as failed:
-        watch.mend_build(one)
+        watch.mend_build()
     assert str(failed.value) == (
         "its build was changed, and cannot be built again: cannot be built: `sh` ended with 3"
     )
@@ -147,10 +147,11 @@ def test_a_build_that_cannot_be_made_anew(make: Make, workplace: Path) -> None:
 
 def test_at_the_end_builds_that_others_changed_are_discarded(make: Make) -> None:
     one, two = make("one"), make("two")
-    watch = FileWatch([one, two])
-    watch.end_trial(one)
+    watches = [FileWatch(one), FileWatch(two)]
+    watches[0].end_trial()
     (one.build / "more").touch()
-    watch.discard_changed()
+    for watch in watches:
+        watch.discard_changed()
     assert (has_build(one), has_build(two)) == (False, True)
 
 
@@ -160,17 +161,17 @@ def test_a_program_of_a_command_that_is_built_anew_during_a_run_is_noticed(workp
     argument.write_text("one")
     contender = context.catalogue([f"mine={program} setting.txt {{port}}"]).contender("mine")
     ready = ready_of(Toolchain(workplace / "builds"), contender)
-    watch = FileWatch([ready])
+    watch = FileWatch(ready)
     # The same content written again is no change.
     program.write_bytes(program.read_bytes())
-    assert watch.changed_sources(ready) is None
+    assert watch.changed_sources() is None
     for file in (program, argument):
         before = file.read_bytes()
         file.write_bytes(before + b"# built anew\n")
-        reason = watch.changed_sources(ready)
+        reason = watch.changed_sources()
         assert reason
         assert reason.startswith("its program has changed since the run began: ")
         assert file.name in reason
         # A file with its old content again is no change either.
         file.write_bytes(before)
-        assert watch.changed_sources(ready) is None
+        assert watch.changed_sources() is None

@@ -25,7 +25,7 @@ from ringside.measure.runs.sandbox import sandboxed
 from ringside.measure.toolchain.builds import FileWatch, Toolchain
 from ringside.measure.toolchain.receipts import expand
 from ringside.model.catalogue import Ready, Unavailable, WorkloadEntry
-from ringside.model.design import Cell, ExperimentLimits, Input, Point
+from ringside.model.design import Cell, ExperimentLimits, Input, Point, grouped
 from ringside.model.results import REPEATABLE, Outcome, Run, Trial
 from ringside.probe import protocol
 from ringside.store import now
@@ -177,19 +177,16 @@ def trial_from_messages(
         raise ProbeError("the probe ended without an outcome")
     if interference:
         report = msgspec.structs.replace(report, interference=(*report.interference, interference))
-    phases = _of_kind(messages, protocol.Phase)
-    read_ns: dict[str, tuple[int, int]] = {}
-    for phase in phases:
-        read_ns[phase.name] = (read_ns.get(phase.name, (phase.t_ns,))[0], phase.t_ns)
-    samples = _of_kind(messages, protocol.Sample)
+    phases, samples = _of_kind(messages, protocol.Phase), _of_kind(messages, protocol.Sample)
+    by_name = grouped((phase.name, phase) for phase in phases)
     return replace(
         blank,
         outcome=outcome_of(report),
         detail=report.detail,
         report=report,
-        phases={name: tuple(phase.ns for phase in phases if phase.name == name) for name in read_ns},
+        phases={name: tuple(phase.ns for phase in each) for name, each in by_name.items()},
         phase_lines=phases,
-        read_ns=read_ns,
+        read_ns={name: (each[0].t_ns, each[-1].t_ns) for name, each in by_name.items()},
         marks={sample.mark: sample for sample in samples if sample.mark},
         samples=samples,
         loads=_of_kind(messages, protocol.LoadMessage),
@@ -221,9 +218,8 @@ def _refute_phases(trial: Trial, workload: Workload) -> None:
     pauses = [Pause(mark.t_ns, report.paused_ns or 0) for mark in awaited[:1]]
     # The kernel's figure is a mean over the CPUs that are busy, and has nothing of what the hypervisor took.
     pressure_ns = report.pressure.cpu_ns if report.pressure else None
-    waited_ns = None if pressure_ns is None else pressure_ns * (os.cpu_count() or 1)
-    if waited_ns is not None:
-        waited_ns += sum(cpu.stolen_ns for cpu in report.cpus)
+    stolen_ns = sum(cpu.stolen_ns for cpu in report.cpus)
+    waited_ns = None if pressure_ns is None else pressure_ns * (os.cpu_count() or 1) + stolen_ns
     idle_ns = max(0, (report.wall_ns or 0) - report.cpu_ns)
     contradictions = chain(
         impossible_phases(trial.phase_lines, workload.least_ns(trial.cell.point, trial.input_bytes)),
@@ -254,12 +250,13 @@ class ContenderTrials:
     def __post_init__(self) -> None:
         self._environment, _ = host.environment()
         self._memory_available_bytes = memory_available_bytes()
-        ready = (each for each in self.prepared.contenders.values() if isinstance(each, Ready))
-        self._watch = FileWatch(ready)
+        contenders = self.prepared.contenders.items()
+        self._watches = {name: FileWatch(each) for name, each in contenders if isinstance(each, Ready)}
 
     def close(self) -> None:
         """After the last trial."""
-        self._watch.discard_changed()
+        for watch in self._watches.values():
+            watch.discard_changed()
 
     def warm_up(self, notify: Notify) -> None:
         """Each contender once, before the first block: this loads files and writes bytecode caches."""
@@ -276,9 +273,7 @@ class ContenderTrials:
 
     def request(self, block: int, position: int, cell: Cell, *, first: bool) -> protocol.TrialRequest:
         """The probe's request for a trial, without the sandbox."""
-        ready = self.prepared.contenders[cell.contender]
-        assert isinstance(ready, Ready)
-        workload = self.prepared.workload
+        ready, workload = self._watches[cell.contender].ready, self.prepared.workload
         limits = self.prepared.experiment.limits
         if block == 0:
             # It is not measured: what hangs need not cost its whole limit here, too.
@@ -306,25 +301,21 @@ class ContenderTrials:
         request = self.request(0, 0, cell, first=False)
         what = (request.env, request.limits, request.cpus, request.probe_cpus)
         harmless = protocol.TrialRequest(("true",), "/", *what)
-        try:
-            last = self.executor.trial(harmless)[-1]
-        except ProbeError:
-            return False
-        assert isinstance(last, protocol.TrialOutcome)
-        if last.outcome == Outcome.INTERRUPTED:
-            raise KeyboardInterrupt
-        return last.outcome == Outcome.OK
+        blank = Trial(0, 0, cell, Outcome.INTERRUPTED, "")
+        with suppress(ProbeError):
+            trial = trial_from_messages(blank, self.executor.trial(harmless))
+            return uninterrupted(trial).outcome is Outcome.OK
+        return False
 
     def _seed_of(self, block: int) -> int:
         """The same for all contenders of a block, another in the next."""
         return (self.seed + block) % (LARGEST_SEED + 1)
 
     def trial(self, block: int, position: int, cell: Cell, *, first: bool) -> Trial:
-        ready = self.prepared.contenders[cell.contender]
-        assert isinstance(ready, Ready)
+        watch, ready = self._watches[cell.contender], self._watches[cell.contender].ready
         try:
-            changed = self._watch.changed_sources(ready)
-            rebuilt = self._watch.mend_build(ready)
+            changed = watch.changed_sources()
+            rebuilt = watch.mend_build()
         except BuildError as error:
             changed = str(error)
         if changed:
@@ -341,7 +332,7 @@ class ContenderTrials:
         try:
             messages = self.executor.trial(request)
         finally:
-            self._watch.end_trial(ready)
+            watch.end_trial()
         trial = trial_from_messages(blank, messages, rebuilt)
         if trial.outcome is Outcome.NEVER_READY and not ready.contender.has_sources:
             trial = replace(

@@ -111,15 +111,10 @@ def apt_get(log: Path, *words: str, tries: int = 1) -> bool:
     for attempt in range(tries):
         if attempt:
             time.sleep(_PAUSE_S)
-        with log.open("ab") as output:
-            done = subprocess.run(
-                ["apt-get", *words],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                env=environment,
-                check=False,
+        with log.open("ab") as file:
+            status = subprocess.call(
+                ["apt-get", *words], stdin=subprocess.DEVNULL, stdout=file, stderr=file, env=environment
             )
-        if done.returncode == 0:
+        if status == 0:
             return True
     return False

@@ -296,48 +296,46 @@ def run_build(command: Sequence[str], folder: Path, log: str = "", timeout_s: fl
 
 
 class FileWatch:
-    """Compares files by inode, size, mode and times. A contender may change its own build: HOME is there."""
+    """Compares a contender's files by inode, size, mode and times. It may change its build: HOME is there."""
 
-    def __init__(self, contenders: Iterable[Ready]) -> None:
-        self._contenders = list(contenders)
-        self._sources = {each.contender.name: _stamps(watched_paths(each)) for each in self._contenders}
-        self._builds = {each.contender.name: _stamps_below(each.build) for each in self._contenders}
+    def __init__(self, ready: Ready) -> None:
+        self.ready = ready
+        self._sources = _stamps(watched_paths(ready))
+        self.end_trial()
 
-    def end_trial(self, ready: Ready) -> None:
-        """After each trial of a contender."""
-        self._builds[ready.contender.name] = _stamps_below(ready.build)
+    def end_trial(self) -> None:
+        """After each trial of the contender."""
+        self._build = _stamps_below(self.ready.build)
 
-    def changed_sources(self, ready: Ready) -> str | None:
-        """The reason why a contender differs from the one at the start of the run, or None."""
-        name = ready.contender.name
-        stamps = _stamps(watched_paths(ready))
-        if stamps == self._sources[name]:
+    def changed_sources(self) -> str | None:
+        """The reason why the contender differs from the one at the start of the run, or None."""
+        stamps = _stamps(watched_paths(self.ready))
+        if stamps == self._sources:
             return None
         with suppress(OSError):
-            if is_unchanged(ready):
-                self._sources[name] = stamps
+            if is_unchanged(self.ready):
+                self._sources = stamps
                 return None
-        paths = sorted(stamps.keys() | self._sources[name].keys())
-        path = next(each for each in paths if stamps.get(each) != self._sources[name].get(each))
-        what = "its sources have" if ready.contender.has_sources else "its program has"
+        paths = sorted(stamps.keys() | self._sources.keys())
+        path = next(each for each in paths if stamps.get(each) != self._sources.get(each))
+        what = "its sources have" if self.ready.contender.has_sources else "its program has"
         return f"{what} changed since the run began: {one_line(path, _MAX_PATH)}"
 
-    def mend_build(self, ready: Ready) -> str | None:
+    def mend_build(self) -> str | None:
         """Build anew what another program changed; a sentence that says so, or None. Raises BuildError."""
-        if self._builds[ready.contender.name] == _stamps_below(ready.build) and has_build(ready):
+        if self._build == _stamps_below(self.ready.build) and has_build(self.ready):
             return None
         try:
-            rebuild(ready)
+            rebuild(self.ready)
         except BuildError as error:
             raise BuildError(f"its build was changed, and cannot be built again: {error}") from error
-        self.end_trial(ready)
+        self.end_trial()
         return "its build was changed, and was built again"
 
     def discard_changed(self) -> None:
-        """At the end of a run: the next makes builds anew that changed after their contender's last trial."""
-        for ready in self._contenders:
-            if self._builds[ready.contender.name] != _stamps_below(ready.build):
-                discard(ready)
+        """At the end of a run: the next makes the build anew if it changed after the last trial."""
+        if self._build != _stamps_below(self.ready.build):
+            discard(self.ready)
 
 
 def _stamps(paths: Iterable[Path]) -> Stamps:
