@@ -107,12 +107,13 @@ def test_a_node_that_dies_while_it_is_asked(session: MakeSession) -> None:
     there, said = engaging(cluster)
     there.engage()
     cluster.gone.add("beta")
-    answers = there.ask(lambda worker: worker.end.remote())
+    site = GroupPlacement(node("alpha"))
+    answers = there.ask(lambda worker: worker.engage.remote(site))
     assert answers.keys() == {"alpha"}
     assert said[-1] == "beta is left out: beta died"
     cluster.gone.add("alpha")
     with pytest.raises(ClusterError, match="no machine of the cluster ray://fake:10001 is left: alpha died"):
-        there.ask(lambda worker: worker.end.remote())
+        there.ask(lambda worker: worker.engage.remote(site))
 
 
 # --- groups ---

@@ -257,8 +257,7 @@ def _compare(
         alone(LiveProgress(context.stderr_console()).on_wait),
         _screen(settings) as screen,
     ):
-        nodes = {} if isinstance(driver, Probe) else driver.facts()
-        engines = {node.name: facts for node, facts in nodes.items()}
+        engines = {} if isinstance(driver, Probe) else driver.facts()
         progress_s = screen.progress_s(versus.part(plans["A"], blocks, 0))
         plans = {
             name: replace(plan, addresses=addresses[name], progress_s=progress_s)

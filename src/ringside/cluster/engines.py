@@ -6,6 +6,7 @@ of one engine's threads are (docs/PROBE.md).
 """
 
 import ipaddress
+import math
 import tempfile
 import threading
 import time
@@ -51,17 +52,14 @@ class Engine:
 
     def __init__(self) -> None:
         self._probe: Probe | None = None
-        self._part: Future[list[EngineMessage]] = Future()
-        self._ready, self._go = threading.Event(), threading.Event()
-        self._is_called_off = False
 
     def facts(self) -> dict[str, Any]:
         return host.facts()
 
     def prepare(self, plan: LoadPlan, files: Mapping[str, bytes]) -> None:
         """Make ready for a part of a load. `files`: its TLS files by key. Raises ClusterError."""
-        self._ready, self._go = threading.Event(), threading.Event()
-        self._is_called_off, self._part = False, Future()
+        self._ready, self._go, self._is_called_off = threading.Event(), threading.Event(), False
+        self._part: Future[list[EngineMessage]] = Future()
         if self._probe and self._probe.interrupted:
             # It would end this load, too.
             self._probe = None
@@ -211,9 +209,8 @@ class Engines:
         self, slots: Sequence[EngineSlot], plans: Sequence[LoadPlan]
     ) -> dict[EngineSlot, list[EngineMessage]]:
         """The reports of started engines at their end."""
-        limits = [plan.duration_s + plan.timeout_s for plan in plans if plan.duration_s is not None]
-        limit_s = max(limits) + _PROBE_GRACE_S if len(limits) == len(plans) else None
-        deadline = None if limit_s is None else time.monotonic() + limit_s
+        limits = (math.inf if each.duration_s is None else each.duration_s + each.timeout_s for each in plans)
+        deadline = time.monotonic() + max(limits) + _PROBE_GRACE_S
         answers: dict[EngineSlot, list[EngineMessage]] = {}
         actors, is_called_off = self._actors, False
         while rest := [slot for slot in slots if slot not in answers]:
@@ -223,7 +220,7 @@ class Engines:
                 is_called_off = True
                 self._call(lambda slot: actors[slot].call_off.remote(), slots, ending=True)
                 deadline = time.monotonic() + _END_S
-            if deadline is not None and time.monotonic() > deadline and len(answers) < len(slots):
+            if time.monotonic() > deadline and len(answers) < len(slots):
                 name = rest[0].node.name
                 raise NodeLostError(f"{name} did not end its part of the load: there are no figures")
         return answers
@@ -237,11 +234,11 @@ class Engines:
         """After `interrupt`."""
         self.interrupted, self._signals = False, 0
 
-    def facts(self) -> dict[Node, Mapping[str, Any]]:
-        """The facts of the nodes' machines. Raises ClusterError."""
+    def facts(self) -> dict[str, Mapping[str, Any]]:
+        """The facts of the nodes' machines, by the nodes' names. Raises ClusterError."""
         with self._ending_at_errors(), interrupts(self.interrupt):
             facts = self._call(lambda slot: self._actors[slot].facts.remote(), [*map(EngineSlot, self.nodes)])
-        return {slot.node: each for slot, each in facts.items()}
+        return {slot.node.name: each for slot, each in facts.items()}
 
     def _place(self, slots: Sequence[EngineSlot], say: Callable[[str], None] | None = None) -> None:
         for slot in slots:

@@ -117,11 +117,11 @@ def check_reach(site: GroupPlacement) -> None:
 
 @dataclass(eq=False, slots=True)
 class Machine:
-    """A node that measures, by the actor on it."""
+    """A node that measures, by the actor on it, and its facts once it is engaged."""
 
     site: GroupPlacement
     worker: Any
-    facts: NodeFacts
+    facts: NodeFacts = field(init=False)
 
     @property
     def name(self) -> str:
@@ -226,32 +226,33 @@ class Machines:
         return sites
 
     def _start(self, sites: list[GroupPlacement]) -> None:
-        workers = {site.name: self.session.actor(NodeWorker, site.node).remote(site.name) for site in sites}
-        waiting = {workers[site.name].engage.remote(site): site for site in sites}
+        workers = (self.session.actor(NodeWorker, site.node).remote(site.name) for site in sites)
+        machines = map(Machine, sites, workers)
+        waiting = {machine.worker.engage.remote(machine.site): machine for machine in machines}
 
         def who() -> str:
-            names = ", ".join(site.name for site in waiting.values())
+            names = ", ".join(machine.name for machine in waiting.values())
             return f"{names}: another run may measure there (Ctrl-C gives up)"
 
         for spent_s in self._waiting(who):
             for ref in self.session.ready(list(waiting), _POLL_S):
-                site = waiting.pop(ref)
-                worker = workers[site.name]
+                machine = waiting.pop(ref)
                 try:
                     facts = self.session.result(ref)
                 except RingsideError as error:
-                    self._refuse(site, str(error), worker)
+                    self._refuse(machine, str(error))
                     continue
                 if facts is None:
                     time.sleep(_POLL_S)
-                    waiting[worker.engage.remote(site)] = site
+                    waiting[machine.worker.engage.remote(machine.site)] = machine
                 else:
-                    self.by_name[site.name] = Machine(site, worker, facts)
+                    machine.facts = facts
+                    self.by_name[machine.name] = machine
             if not waiting:
                 break
             if spent_s > (OTHERS_AFTER_S if self.by_name else self.patience_s):
-                for site in waiting.values():
-                    self._refuse(site, f"it was busy for {spent_s:.0f} s", workers[site.name])
+                for machine in waiting.values():
+                    self._refuse(machine, f"it was busy for {spent_s:.0f} s")
                 break
 
     def ask(self, method: Callable[[Any], Any]) -> dict[str, Any]:
@@ -277,21 +278,20 @@ class Machines:
 
     def let_go(self, name: str, reason: str) -> None:
         """Do without a machine from now on."""
-        machine = self.by_name.pop(name)
-        self._refuse(machine.site, reason, machine.worker)
+        self._refuse(self.by_name.pop(name), reason)
 
-    def _refuse(self, site: GroupPlacement, reason: str, worker: Any) -> None:
-        self.refused[site.name] = one_line(reason, 300)
-        self._end(site, worker)
-        self.say(f"{site.name} is left out: {self.refused[site.name]}")
+    def _refuse(self, machine: Machine, reason: str) -> None:
+        self.refused[machine.name] = one_line(reason, 300)
+        self._end(machine)
+        self.say(f"{machine.name} is left out: {self.refused[machine.name]}")
 
-    def _end(self, site: GroupPlacement, worker: Any) -> None:
-        self.session.kill(worker)
-        if site.node.group is not None:
-            give_up(site.node.group)
+    def _end(self, machine: Machine) -> None:
+        self.session.kill(machine.worker)
+        if machine.site.node.group is not None:
+            give_up(machine.site.node.group)
 
     def close(self) -> None:
         """End what runs on the machines."""
         for machine in self:
-            self._end(machine.site, machine.worker)
+            self._end(machine)
         self.by_name.clear()

@@ -2,6 +2,7 @@
 this Ringside, its probe, and the contenders' sources. Ray's runtime environment brings the folder there, once
 for the same content. Ray is an extra (`ringside[cluster]`), imported by `connect` only."""
 
+import itertools
 import os
 import re
 import shutil
@@ -10,7 +11,6 @@ import socket
 import tempfile
 import threading
 import warnings
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -241,10 +241,9 @@ def _address_of(where: str, option: str) -> str:
         return named
     is_plain = where == "auto" and "://" not in named
     parts = urlsplit(f"ray://{named}" if is_plain else named)
-    try:
+    host = port = None
+    with suppress(ValueError):
         host, port = parts.hostname, parts.port
-    except ValueError:
-        host, port = None, None
     if parts.scheme != "ray" or not host:
         raise UsageError(f"{option} {one_line(named, 100)}: write {FORMS}")
     try:
@@ -318,12 +317,11 @@ def _nodes_of(entries: list[dict[str, Any]]) -> list[Node]:
         cpus, has_resource = int(resources.get("CPU", 0)), resources.get(RESOURCE, 0) >= 1
         nodes.append(Node(entry["NodeID"], shown, address, cpus, has_resource))
     nodes.sort(key=lambda node: (node.name, node.address, node.id))
-    seen: Counter[str] = Counter()
-    for number, node in enumerate(nodes):
-        seen[node.name] += 1
-        if seen[node.name] > 1:
-            nodes[number] = replace(node, name=f"{node.name}#{seen[node.name]}")
-    return nodes
+    return [
+        replace(node, name=f"{name}#{number}") if number > 1 else node
+        for name, same in itertools.groupby(nodes, key=lambda node: node.name)
+        for number, node in enumerate(same, 1)
+    ]
 
 
 def telling_line(error: Exception) -> str:

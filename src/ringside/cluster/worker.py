@@ -105,7 +105,6 @@ class NodeWorker:
         self._folder = cache_folder()
         self._lock = MachineLock()
         self._prepared: dict[str, Prepared] = {}
-        self._maker: ContenderTrials | None = None
         self._address: str | None = None
         self._probe: Probe | None = None
 
@@ -117,8 +116,6 @@ class NodeWorker:
         self._executor = Executor(probe)
         if not self._lock.take():
             return None
-        capacity = self._executor.capacity()
-        usable, _ = self._executor.cpus(capacity.cpus)
         engines: dict[str, Mapping[str, Any]] = {}
         if site.engines:
             import ray
@@ -127,8 +124,8 @@ class NodeWorker:
             actors = Engines(Session(ray, site.name), site.engines, lambda _: None, probe=probe)
             self._executor = TwoSidedExecutor(probe, actors)
             self._address = site.node.address
-            engines = {node.name: facts for node, facts in actors.facts().items()}
-        return NodeFacts(host.facts() | {"cpus_usable": list(usable)}, capacity, engines)
+            engines = actors.facts()
+        return NodeFacts(host.facts(cpus=self._executor.usable), self._executor.capacity(), engines)
 
     def prepare(
         self,
@@ -156,20 +153,16 @@ class NodeWorker:
 
     def trial(self, block: int, position: int, cell: Cell, first: bool) -> Trial:
         """One trial of a cell; one whose probe failed says so."""
-        assert self._maker
         trial = attempt(self._maker, block, position, cell, first=first)
         return replace(trial, machine=self.name)
 
     def can_measure(self, cell: Cell) -> bool:
         """Whether the probe carries out a harmless program in the place of a cell's."""
-        assert self._maker
         return self._maker.can_measure(cell)
 
     def end(self) -> None:
         """After the last trial of a run."""
-        if self._maker:
-            self._maker.close()
-        self._maker = None
+        self._maker.close()
 
 
 def _here(contender: Contender | Unavailable) -> Contender | Unavailable:
