@@ -29,6 +29,7 @@ class FakeExecutor(Executor):
 
     cores = 2
     most_descriptors = 20_000
+    usable = (0, 1)
 
     def __init__(self, outcomes: Mapping[str, str] | None = None, interrupt_after: int | None = None) -> None:
         self.requests: list[TrialRequest] = []
@@ -37,9 +38,6 @@ class FakeExecutor(Executor):
 
     def capacity(self) -> Capacity:
         return Capacity(self.cores, self.most_descriptors)
-
-    def cpus(self, cores: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        return (0, 1)[-cores:], (0, 1)[:-cores]
 
     def trial(self, request: TrialRequest) -> list[TrialMessage]:
         if self.interrupt_after is not None and len(self.requests) >= self.interrupt_after:
@@ -64,7 +62,7 @@ class Quiet(Listener):
     def on_warm_up(self, cell: Cell) -> None:
         self.warmed_up.append(cell)
 
-    def on_trial_end(self, trial: Trial, seconds: float) -> None:
+    def on_trial_end(self, trial: Trial) -> None:
         self.ended.append(trial)
 
 

@@ -9,7 +9,7 @@ import resource
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,9 +32,10 @@ LOCK_VARIABLE = "RINGSIDE_LOCK"
 _LOCK_FOLDER = Path("/tmp")
 
 
-def facts(folder: Path = SOURCE_FOLDER) -> dict[str, Any]:
+def facts(folder: Path = SOURCE_FOLDER, cpus: Sequence[int] = ()) -> dict[str, Any]:
     """Everything that is known of the machine, and ringside's version and revision, as JSON values. A fact
-    that cannot be had on this machine is null. `folder`: where ringside's checkout may be."""
+    that cannot be had on this machine is null. `folder`: where ringside's checkout may be. `cpus`: those of
+    trials, if not all that this process may use."""
     cpu = _fields("/proc/cpuinfo")
     memory = _meminfo()
     pages = read_text("/sys/kernel/mm/transparent_hugepage/enabled")  # always [madvise] never
@@ -44,7 +45,7 @@ def facts(folder: Path = SOURCE_FOLDER) -> dict[str, Any]:
     return {
         "cpu_model": cpu.get("model name") or cpu.get("Model") or platform.machine(),
         "cpus": os.cpu_count(),
-        "cpus_usable": sorted(os.sched_getaffinity(0)),
+        "cpus_usable": list(cpus) or sorted(os.sched_getaffinity(0)),
         "architecture": platform.machine(),
         "hypervisor": (read_text("/sys/class/dmi/id/sys_vendor") or "vendor unknown")
         if "hypervisor" in cpu.get("flags", "").split()
@@ -146,12 +147,8 @@ def _number(path: str) -> int | None:
 
 def _fields(path: str) -> dict[str, str]:
     """The values of a file of lines such as `MemTotal: 16 kB`; of keys that come again, the first."""
-    fields: dict[str, str] = {}
-    for line in read_text(path).splitlines():
-        key, colon, value = line.partition(":")
-        if colon:
-            fields.setdefault(key.strip(), value.strip())
-    return fields
+    lines = [line.partition(":") for line in read_text(path).splitlines() if ":" in line]
+    return {key.strip(): value.strip() for key, _, value in reversed(lines)}
 
 
 def _meminfo() -> dict[str, int]:
@@ -191,18 +188,11 @@ def _revision(folder: Path) -> str | None:
 def output_of(*command: str, folder: Path | None = None) -> str:
     """The output of a system command; empty if it failed or takes too long."""
     try:
-        done = subprocess.run(
-            command,
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=10,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
+        return subprocess.check_output(
+            command, cwd=folder, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True, timeout=10
+        ).strip()
+    except (OSError, subprocess.SubprocessError):
         return ""
-    return done.stdout.strip() if done.returncode == 0 else ""
 
 
 def environment(variables: Mapping[str, str] = os.environ) -> tuple[dict[str, str], list[str]]:
@@ -216,8 +206,7 @@ class MachineLock(FileLock):
     """Locks a file while this process measures: no other process of this user measures meanwhile."""
 
     def __init__(self) -> None:
-        named = os.environ.get(LOCK_VARIABLE)
-        super().__init__(Path(named) if named else _LOCK_FOLDER / f"ringside-{os.getuid()}.lock")
+        super().__init__(Path(os.environ.get(LOCK_VARIABLE) or _LOCK_FOLDER / f"ringside-{os.getuid()}.lock"))
 
     def take(self, patience_s: float = 0.0) -> bool:
         """Take the lock; whether it became free in time. Raises UsageError if it cannot be opened: without
@@ -239,16 +228,14 @@ class MachineLock(FileLock):
         return pid > 0
 
     def _is_of(self, pid: int) -> bool:
-        try:
+        # Another user's process cannot be read, but it does not hold our lock either.
+        with suppress(OSError):
             path = os.stat(self.path)
-            # Another user's process cannot be read, but it does not hold our lock either.
             for file in Path(f"/proc/{pid}/fd").iterdir():
                 with suppress(FileNotFoundError):
                     is_lock = os.path.samestat(file.stat(), path)
                     if is_lock and "FLOCK" in Path(f"/proc/{pid}/fdinfo/{file.name}").read_text("ascii"):
                         return True
-        except OSError:
-            pass
         return False
 
 
@@ -276,25 +263,22 @@ class Capacity:
 
 
 class Executor:
-    """Carries out one trial at a time on this machine. `on_tick` is called every second or so meanwhile."""
+    """Carries out one trial at a time on this machine. `on_tick` is called every second or so meanwhile.
+    `usable`: the CPUs of trials, some of which ringside itself may keep off later."""
 
     def __init__(self, probe: Probe | None = None, on_tick: Callable[[], None] | None = None) -> None:
         self.probe = probe or Probe()
         self._on_tick = on_tick
-        self._usable = sorted(os.sched_getaffinity(0))
+        self.usable = tuple(sorted(os.sched_getaffinity(0)))
 
     def capacity(self) -> Capacity:
         _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        return Capacity(len(self._usable), sys.maxsize if hard == resource.RLIM_INFINITY else hard)
+        return Capacity(len(self.usable), sys.maxsize if hard == resource.RLIM_INFINITY else hard)
 
     def cpus(self, cores: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """CPUs for a contender with this many cores, and those left for the probe (empty: shared). The
         contender gets the last ones: the first CPU takes most interrupts."""
-        return tuple(self._usable[-cores:]), tuple(self._usable[:-cores])
-
-    def prepare_loads(self) -> None:
-        """Have a probe with a load engine ready, whose first build takes half a minute. Raises ProbeError."""
-        self.probe.need_loads()
+        return self.usable[-cores:], self.usable[:-cores]
 
     def trial(self, request: TrialRequest) -> list[TrialMessage]:
         """The probe's messages, the outcome last. Raises ProbeError when there is no outcome."""

@@ -89,11 +89,5 @@ def fields_of(pid: int) -> list[str]:
 
 def _read(path: str) -> bytes:
     """A file of /proc, read without Python's buffers, which cost time before each trial."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        parts = []
-        while part := os.read(descriptor, 1 << 16):
-            parts.append(part)
-        return b"".join(parts)
-    finally:
-        os.close(descriptor)
+    with open(path, "rb", buffering=0) as file:
+        return file.read()

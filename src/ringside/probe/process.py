@@ -236,7 +236,7 @@ class Probe:
             self.need_loads(*(load.plan for step in service.steps for load in step.loads))
         is_reused = bool(self._idle)
         what = (request.encode(), protocol.trial_message, limit_s, on_tick, on_message)
-        carry_out = partial(self._carry_out, *what, keep=True, number=request.number)
+        carry_out = partial(self._carry_out, *what, number=request.number)
         before_ns = time.process_time_ns()
         # A command may write to files of this process: `vs --output inherit`.
         with nullcontext() if request.plain else kernel.hidden():
@@ -309,11 +309,11 @@ class Probe:
         on_message: Callable[[Message], None] | None = None,
         *,
         go: Callable[[], None] | None = None,
-        keep: bool = False,
         number: str | None = None,
     ) -> list[Message]:
-        """`keep`: the process may carry out another trial. `number`: the request's."""
+        """`number`: of a trial's request; its process may carry out another trial."""
         messages: list[Message] = []
+        keep = number is not None
         deadline = None if limit_s is None else time.monotonic() + limit_s + self._grace_s
         with interrupts(self.interrupt), kernel.adopted() as others:
             process = self._process = self._idle.pop() if keep and self._idle else _Process(self.path)

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -55,9 +56,7 @@ class CpuExecutor(FakeExecutor):
         super().__init__(interrupt_after=interrupt_after)
         self.own: list[set[int]] = []
         self.own_at_loads: list[set[int]] = []
-
-    def prepare_loads(self) -> None:
-        self.own_at_loads.append(os.sched_getaffinity(0))
+        self.probe = Mock(need_loads=lambda: self.own_at_loads.append(os.sched_getaffinity(0)))
 
     def trial(self, request: TrialRequest) -> list[TrialMessage]:
         self.own.append(os.sched_getaffinity(0))

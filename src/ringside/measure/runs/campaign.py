@@ -310,9 +310,7 @@ class LocalCampaign(Campaign):
         return self.executor.capacity()
 
     def facts(self) -> dict[str, dict[str, Any]]:
-        """Ringside itself may keep off some CPUs; `cpus_usable` are the ones of trials."""
-        usable, _ = self.executor.cpus(self.executor.capacity().cpus)
-        return {"": host.facts(self.catalogue.folders[0]) | {"cpus_usable": list(usable)}}
+        return {"": host.facts(self.catalogue.folders[0], self.executor.usable)}
 
     def prepare(self, experiment: Experiment, points: tuple[Point, ...]) -> dict[str, Prepared]:
         if self.install:
@@ -320,7 +318,8 @@ class LocalCampaign(Campaign):
         contenders = contenders_of(experiment, self.catalogue)
         workload = find_workload(experiment.workload)
         if any(workload.service(point, 0) for point in points):
-            self.executor.prepare_loads()
+            # A build of the load engine takes half a minute; nothing is measured meanwhile.
+            self.executor.probe.need_loads()
         tools = (self.toolchain, self.inputs, self.notify)
         return {"": prepare(experiment, points, contenders, *tools)}
 

@@ -5,6 +5,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from ringside.errors import UsageError
@@ -24,25 +25,13 @@ class Inputs:
     def get(self, file: InputFile) -> Input:
         """The input, made if missing or changed. Raises UsageError without room, or if it is unwritable."""
         if file.name not in self._checked:
-            self._checked[file.name] = self._kept(file) or self._make(file)
+            path = (self.folder / file.name).resolve()
+            # With its answers, and the record of their hashes.
+            paths = path, path.with_name(f"{path.name}.answers"), path.with_name(f"{path.name}.json")
+            self._checked[file.name] = _kept(*paths) or self._make(file, *paths)
         return self._checked[file.name]
 
-    def _kept(self, file: InputFile) -> Input | None:
-        path = (self.folder / file.name).resolve()
-        # Reading anything else, a named pipe for instance, may never end.
-        if not all(each.is_file() for each in (path, _record(path), _answers(path))):
-            return None
-        try:
-            record = json.loads(_record(path).read_text(encoding="utf-8"))
-            hashes = (_sha256(path), _sha256(_answers(path)))
-            if (record["sha256"], record["answer_sha256"]) == hashes:
-                return Input(path, path.stat().st_size, hashes[1], _answers(path))
-        except (OSError, ValueError, KeyError, TypeError):
-            pass
-        return None
-
-    def _make(self, file: InputFile) -> Input:
-        path = (self.folder / file.name).resolve()
+    def _make(self, file: InputFile, path: Path, answers: Path, record: Path) -> Input:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             free = shutil.disk_usage(path.parent).free
@@ -50,39 +39,43 @@ class Inputs:
                 raise UsageError(_no_room(file, path.parent, free))
             if self._on_make:
                 self._on_make(file.name, file.most_bytes)
-            return _write(file, path)
+            return _write(file, path, answers, record)
         except OSError as error:
             if error.errno == errno.ENOSPC:
                 raise UsageError(_no_room(file, path.parent, 0)) from error
             raise UsageError(f"{path} cannot be written: {error.strerror}") from error
 
 
-def _write(file: InputFile, path: Path) -> Input:
+def _kept(path: Path, answers: Path, record: Path) -> Input | None:
+    # Reading anything else, a named pipe for instance, may never end.
+    if not all(each.is_file() for each in (path, answers, record)):
+        return None
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        kept = json.loads(record.read_text(encoding="utf-8"))
+        hashes = (_sha256(path), _sha256(answers))
+        if (kept["sha256"], kept["answer_sha256"]) == hashes:
+            return Input(path, path.stat().st_size, hashes[1], answers)
+    return None
+
+
+def _write(file: InputFile, path: Path, answers: Path, record: Path) -> Input:
     text_hash, answer_hash = hashlib.sha256(), hashlib.sha256()
     with (
         # The text gets its name last: without it the files beside it do not count.
         whole_file(path) as text_path,
-        whole_file(_answers(path)) as answer_path,
-        whole_file(_record(path)) as record_path,
+        whole_file(answers) as answer_path,
+        whole_file(record) as record_path,
     ):
         with text_path.open("wb") as text_file, answer_path.open("wb") as answer_file:
-            for text, answers in file.pieces():
+            for text, answer in file.pieces():
                 text_file.write(text)
                 text_hash.update(text)
-                answer_file.write(answers)
-                answer_hash.update(answers)
+                answer_file.write(answer)
+                answer_hash.update(answer)
             size = text_file.tell()
-        record = {"sha256": text_hash.hexdigest(), "answer_sha256": answer_hash.hexdigest()}
-        record_path.write_text(json.dumps(record) + "\n", encoding="utf-8")
-    return Input(path, size, answer_hash.hexdigest(), _answers(path))
-
-
-def _answers(path: Path) -> Path:
-    return path.with_name(f"{path.name}.answers")
-
-
-def _record(path: Path) -> Path:
-    return path.with_name(f"{path.name}.json")
+        hashes = {"sha256": text_hash.hexdigest(), "answer_sha256": answer_hash.hexdigest()}
+        record_path.write_text(json.dumps(hashes) + "\n", encoding="utf-8")
+    return Input(path, size, answer_hash.hexdigest(), answers)
 
 
 def _sha256(path: Path) -> str:

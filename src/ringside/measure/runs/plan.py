@@ -4,7 +4,7 @@ of a run."""
 
 import itertools
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -71,7 +71,14 @@ def experiments(catalogue: Catalogue, selection: Selection) -> list[Experiment]:
             )
         return [_changed(experiment, only, settings, selection)]
     listed = {contender for experiment in members for contender in experiment.contenders}
-    chosen = [_chosen(catalogue, experiment, only, listed) for experiment in members]
+
+    def takes(experiment: Experiment, name: str) -> bool:
+        """Whether it lists the contender, or could have it and no experiment lists it."""
+        return name in experiment.contenders or (
+            name not in listed and experiment.workload in catalogue.contender(name).workloads
+        )
+
+    chosen = [[name for name in only if takes(experiment, name)] for experiment in members]
     known = [{factor.name for factor in find_workload(each.workload).factors} for each in members]
     factors = [{name: levels for name, levels in settings.items() if name in own} for own in known]
     for factor in settings:
@@ -110,18 +117,6 @@ def _changed(
         sandbox=selection.sandbox or changed.sandbox,
         engines=selection.engines or changed.engines,
     )
-
-
-def _chosen(
-    catalogue: Catalogue, experiment: Experiment, only: Sequence[str], listed: Collection[str]
-) -> list[str]:
-    """The contenders in `only` that the experiment lists, and those that no experiment lists and that could
-    take part in it. Raises UsageError for an unknown one."""
-
-    def is_able(name: str) -> bool:
-        return experiment.workload in catalogue.contender(name).workloads
-
-    return [name for name in only if name in experiment.contenders or (name not in listed and is_able(name))]
 
 
 def with_settings(experiment: Experiment, settings: Mapping[str, Sequence[Level]]) -> Experiment:
@@ -180,14 +175,13 @@ def past_limit(
     entry = contender.workloads[workload.name]
     if reason := workload.missing(entry.capabilities, point, headline):
         return f"not for this contender: {reason}"
+    level_of = point.as_dict()
     for factor, most in entry.most.items():
-        level = dict(point.levels).get(factor)
-        if isinstance(level, int) and level > most:
+        if isinstance(level := level_of.get(factor), int) and level > most:
             return f"past this contender's limit: {factor} up to {most}"
     for factor, levels in entry.only.items():
-        level = dict(point.levels).get(factor)
         allowed = list(map(str, as_tuple(levels)))
-        if level is not None and str(level) not in allowed:
+        if factor in level_of and str(level_of[factor]) not in allowed:
             return f"not for this contender: its {factor} can only be {' or '.join(allowed)}"
     if engines and not entry.host:
         return (

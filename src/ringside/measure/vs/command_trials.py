@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from ringside.errors import RingsideError, UsageError
 from ringside.measure import host
@@ -120,18 +120,12 @@ def begin(
     }
     what = (experiment, tuple(points), contenders)
     plan = RunPlan(*what, suite=suite, options=kept or {}, folder=str(options.folder)).values()
-    return store.begin_run(experiment.name, seed, plan, machine_facts(options), {})
-
-
-def machine_facts(options: ExecutionOptions) -> dict[str, Any]:
-    """This machine's, with the CPUs that commands may use."""
-    own = {"cpus_usable": list(options.cpus)} if options.cpus else {}
-    return host.facts(options.folder) | own
+    return store.begin_run(experiment.name, seed, plan, host.facts(options.folder, options.cpus), {})
 
 
 def check_unchanged(run: Run, commands: Sequence[Command], options: ExecutionOptions) -> None:
     """Raises UsageError if a run cannot go on as it began: on another machine, or with other commits."""
-    check_machines(run, {"": machine_facts(options)})
+    check_machines(run, {"": host.facts(options.folder, options.cpus)})
     then = read_plan(run).contenders
     for command in commands:
         if command.revision and command.revision.commit != then[command.name].version:
@@ -216,24 +210,20 @@ class CommandTrials(TrialMaker):
         raise CommandFailedError(f"{what} ({WAYS_OUT[trial.outcome]})" if trial.outcome in WAYS_OUT else what)
 
     def _execution(self, block: int, position: int, cell: Cell, iteration: str) -> Trial:
-        command = self._commands[cell.contender]
         self._hook("prepare", cell, HYPERFINE_ITERATION=iteration)
         reference = block > 0 and time.monotonic() - self._referenced >= _REFERENCE_S
-        blank = Trial(
-            block, position, cell, Outcome.INTERRUPTED, "", cpus=self.options.cpus, started_at=now()
-        )
+        blank = Trial(block, position, cell, Outcome.INTERRUPTED, "", self.options.cpus, now())
         is_fine = False
         try:
-            where = KEPT if self.options.patterns else command.output
+            where = KEPT if self.options.patterns else self._commands[cell.contender].output
             with output_to(where, self.options.folder) as output:
-                request = self._request(block, position, cell, iteration, output, reference=reference)
-                messages = self.executor.trial(request)
+                messages = self.executor.trial(self._request(blank, iteration, output, reference=reference))
                 # No figure needs the samples.
                 outline = [message for message in messages if not isinstance(message, Sample)]
                 trial = self._with_outputs(trials.trial_from_messages(blank, outline), output)
             if reference:
                 self._referenced = time.monotonic()
-            checked = self._checked(command, trial)
+            checked = self._checked(trial)
             is_fine = checked.outcome is Outcome.OK
         finally:
             # Processes that --prepare started end in any case; the command's failure is more important.
@@ -241,14 +231,12 @@ class CommandTrials(TrialMaker):
                 self._hook("conclude", cell, HYPERFINE_ITERATION=iteration)
         return checked
 
-    def _request(
-        self, block: int, position: int, cell: Cell, iteration: str, output: Output, *, reference: bool
-    ) -> TrialRequest:
+    def _request(self, blank: Trial, iteration: str, output: Output, *, reference: bool) -> TrialRequest:
         options = self.options
-        padding = "." * trials.padding_bytes(self.seed, block, position)
+        padding = "." * trials.padding_bytes(self.seed, blank.block, blank.position)
         return TrialRequest(
-            argv=self._argv[cell],
-            cwd=str(self._folder(cell)),
+            argv=self._argv[blank.cell],
+            cwd=str(self._folder(blank.cell)),
             # Scripts that were written for hyperfine name files by this variable.
             env={**options.environment, trials.PADDING: padding, "HYPERFINE_ITERATION": iteration},
             cpus=options.cpus,
@@ -277,7 +265,7 @@ class CommandTrials(TrialMaker):
             outputs[pattern.metric.name] = found
         return dataclasses.replace(trial, outputs=outputs) if outputs else trial
 
-    def _checked(self, command: Command, trial: Trial) -> Trial:
+    def _checked(self, trial: Trial) -> Trial:
         if trial.outcome in (Outcome.OK, Outcome.INTERRUPTED):
             return trial
         report = trial.report

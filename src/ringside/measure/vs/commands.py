@@ -125,7 +125,15 @@ def parse_commands(
         for i, (name, text) in enumerate(zip(_names(texts, names), texts, strict=True))
     )
     for command in commands:
-        _check(command, points)
+        # The command's preparation may create the program.
+        is_made = not command.hooks.keys().isdisjoint(("setup", "prepare"))
+        for point in points:
+            argv = command.argv(point)
+            if not is_made or command.shell_of(command.line(point)):
+                _check_program(argv[0], command.revision)
+        for hook in command.hooks.values():
+            if hook.strip():
+                command.words(points[0].filled_in(hook))
     return commands
 
 
@@ -171,18 +179,6 @@ def _for_each(values: Sequence[str | None], commands: int, option: str) -> list[
     if len(values) not in (0, 1, commands):
         raise UsageError(f"give {option} once for all commands, or once for each of the {commands}")
     return list(values) if len(values) == commands else (list(values) or [None]) * commands
-
-
-def _check(command: Command, points: Sequence[Point]) -> None:
-    # The command's preparation may create the program.
-    is_made = not command.hooks.keys().isdisjoint(("setup", "prepare"))
-    for point in points:
-        argv = command.argv(point)
-        if not is_made or command.shell_of(command.line(point)):
-            _check_program(argv[0], command.revision)
-    for hook in command.hooks.values():
-        if hook.strip():
-            command.words(points[0].filled_in(hook))
 
 
 def notes(commands: Sequence[Command], points: Sequence[Point]) -> list[str]:
