@@ -22,12 +22,6 @@ impl MessageTemplate {
             }
         }
     }
-
-    /// The request by which each connection becomes a WebSocket; None in a load of another protocol.
-    pub fn handshake(plan: &Plan) -> Result<Option<MessageTemplate>, String> {
-        let request = plan.request.as_ref().filter(|_| plan.is_websocket());
-        request.map(|request| request.template(plan.templates.as_ref())).transpose()
-    }
 }
 
 /// The requests of a shard: which is sent next, and as which bytes.

@@ -1,7 +1,7 @@
 //! Stands between the back-end and the load: passes bytes that arrive up through the layers, and requests of the load
 //! down.
 
-use super::link::{recycled, ConnectionIndex, Links, Session};
+use super::link::{recycle, ConnectionIndex, Links, Session};
 use super::websocket::WebSocket;
 use super::LayerError;
 use crate::io::{Arrival, Ending, Handler, Next, ReplyPart, Slot};
@@ -18,6 +18,9 @@ pub enum End {
     Failed(LayerError),
 }
 
+/// The error: the connection has ended.
+pub type Done = Result<(), End>;
+
 impl From<LayerError> for End {
     fn from(fault: LayerError) -> End {
         End::Failed(fault)
@@ -25,16 +28,10 @@ impl From<LayerError> for End {
 }
 
 impl<H: Handler> LayeredHandler<'_, H> {
-    /// Bytes from the socket; what the load answers is appended to `out`.
-    fn take_in(
-        &mut self,
-        number: ConnectionIndex,
-        wire: &[u8],
-        arrival: Arrival,
-        out: &mut Vec<u8>,
-    ) -> Result<(), End> {
+    /// Bytes from the socket; what the load answers is appended to `Links::out`.
+    fn take_in(&mut self, number: ConnectionIndex, wire: &[u8], arrival: Arrival) -> Done {
         let mut plain = std::mem::take(&mut self.links.plain);
-        plain.clear();
+        recycle(&mut plain);
         let link = self.links.get(number).ok_or(End::Closed)?;
         let after_tunnel;
         let wire: &[u8] = match &mut link.tunnel {
@@ -55,8 +52,8 @@ impl<H: Handler> LayeredHandler<'_, H> {
                 Ok(())
             }
         };
-        let done = self.hand_over(number, &plain, arrival, out);
-        self.links.plain = recycled(plain);
+        let done = self.hand_over(number, &plain, arrival);
+        self.links.plain = plain;
         done?;
         decrypted?;
         // Many servers end the TLS session and wait for the client to close the socket.
@@ -69,20 +66,14 @@ impl<H: Handler> LayeredHandler<'_, H> {
     }
 
     /// Gives decrypted bytes to the session, which begins with the end of the handshake of TLS.
-    fn hand_over(
-        &mut self,
-        number: ConnectionIndex,
-        plain: &[u8],
-        arrival: Arrival,
-        out: &mut Vec<u8>,
-    ) -> Result<(), End> {
+    fn hand_over(&mut self, number: ConnectionIndex, plain: &[u8], arrival: Arrival) -> Done {
         let link = self.links.get(number).ok_or(End::Closed)?;
         if !link.is_secured() {
             return Ok(());
         }
         let slot = link.opener;
         if let Session::None = link.session {
-            self.begin(number, slot, out)?;
+            self.begin(number, slot)?;
             if plain.is_empty() {
                 return Ok(());
             }
@@ -90,13 +81,13 @@ impl<H: Handler> LayeredHandler<'_, H> {
         self.with_session(number, |above, session| match session {
             Session::Bytes if !plain.is_empty() => {
                 let next = above.handler.received(slot, ReplyPart::Bytes(plain), arrival);
-                above.follow(session, slot, next, out)
+                above.follow(session, slot, next)
             }
             Session::None | Session::Bytes => Ok(()),
-            Session::WebSocket(websocket) => above.messages(slot, websocket, plain, arrival, out),
+            Session::WebSocket(websocket) => above.messages(slot, websocket, plain, arrival),
             Session::Http2(http2) => {
                 let fed = http2.feed(plain);
-                above.streams(number, http2, arrival, out)?;
+                above.streams(number, http2, arrival)?;
                 Ok(fed?)
             }
         })
@@ -106,8 +97,8 @@ impl<H: Handler> LayeredHandler<'_, H> {
     pub fn with_session(
         &mut self,
         number: ConnectionIndex,
-        act: impl FnOnce(&mut Self, &mut Session) -> Result<(), End>,
-    ) -> Result<(), End> {
+        act: impl FnOnce(&mut Self, &mut Session) -> Done,
+    ) -> Done {
         let link = self.links.get(number).ok_or(End::Closed)?;
         let mut session = std::mem::take(&mut link.session);
         let done = act(self, &mut session);
@@ -118,56 +109,46 @@ impl<H: Handler> LayeredHandler<'_, H> {
     }
 
     /// Begins the session of a connection that is ready for it.
-    fn begin(&mut self, number: ConnectionIndex, slot: Slot, out: &mut Vec<u8>) -> Result<(), End> {
+    fn begin(&mut self, number: ConnectionIndex, slot: Slot) -> Done {
         self.links.note_security(number);
         let id = self.links.id(slot);
         let links = &mut *self.links;
         if let Some(plan) = &links.layers.websocket {
-            let session = WebSocket::begin(plan, id, out);
+            let session = WebSocket::begin(plan, id, &mut links.out);
             links.get(number).ok_or(End::Closed)?.session = Session::WebSocket(Box::new(session));
             return Ok(());
         }
         if let Some(plan) = links.layers.http2 {
-            return self.begin_http2(plan, number, slot, out);
+            return self.begin_http2(plan, number, slot);
         }
         let link = links.get(number).ok_or(End::Closed)?;
         link.session = Session::Bytes;
         link.is_open = true;
         let next = self.handler.connected(slot);
-        self.follow(&mut Session::Bytes, slot, next, out)
+        self.follow(&mut Session::Bytes, slot, next)
     }
 
     /// Does what the load wants next on a slot.
-    pub fn follow(
-        &mut self,
-        session: &mut Session,
-        slot: Slot,
-        next: Next,
-        out: &mut Vec<u8>,
-    ) -> Result<(), End> {
+    pub fn follow(&mut self, session: &mut Session, slot: Slot, next: Next) -> Done {
         match session {
             Session::None => Ok(()),
-            Session::Bytes => self.follow_bytes(slot, next, |bytes| {
-                out.extend_from_slice(bytes);
-                true
-            }),
-            Session::WebSocket(session) => self.follow_bytes(slot, next, |bytes| session.send(bytes, out)),
+            Session::Bytes => self.follow_bytes(slot, next, None),
+            Session::WebSocket(session) => self.follow_bytes(slot, next, Some(session)),
             Session::Http2(session) => self.follow_stream(session, slot, next),
         }
     }
 
-    /// The same on a connection with one request at a time. `send` appends its bytes, and returns whether it did.
-    pub fn follow_bytes(
-        &mut self,
-        slot: Slot,
-        next: Next,
-        send: impl FnOnce(&[u8]) -> bool,
-    ) -> Result<(), End> {
+    /// The same on a connection with one request at a time: a WebSocket, or bytes.
+    pub fn follow_bytes(&mut self, slot: Slot, next: Next, websocket: Option<&WebSocket>) -> Done {
         match next {
             Next::Wait => Ok(()),
             Next::Close => Err(End::Closed),
             Next::Send(bytes) => {
-                if send(&bytes) {
+                let out = &mut self.links.out;
+                if websocket.is_none() {
+                    out.extend_from_slice(&bytes);
+                }
+                if websocket.map_or(true, |websocket| websocket.send(&bytes, out)) {
                     self.links.get(slot).ok_or(End::Closed)?.sends.push(slot);
                 }
                 Ok(())
@@ -192,25 +173,17 @@ impl<H: Handler> LayeredHandler<'_, H> {
         }
     }
 
-    fn fail(&mut self, number: ConnectionIndex, fault: &LayerError) {
-        self.links.note_fault(fault);
-        self.end_all(number, Ending::Failed(fault.kind), Ending::ConnectionFailed);
-    }
-
     /// Does something with a connection, and sends what the load answers.
     #[inline]
-    pub fn flush_after(
-        &mut self,
-        number: ConnectionIndex,
-        act: impl FnOnce(&mut Self, &mut Vec<u8>) -> Result<(), End>,
-    ) -> Next {
-        let mut out = std::mem::take(&mut self.links.out);
-        out.clear();
-        let sealed = act(self, &mut out).and_then(|()| Ok(self.links.seal(number, &out)?));
-        self.links.out = recycled(out);
+    pub fn flush_after(&mut self, number: ConnectionIndex, act: impl FnOnce(&mut Self) -> Done) -> Next {
+        recycle(&mut self.links.out);
+        let sealed = act(self).and_then(|()| Ok(self.links.seal(number)?));
         sealed.unwrap_or_else(|end| {
             match end {
-                End::Failed(fault) => self.fail(number, &fault),
+                End::Failed(fault) => {
+                    self.links.note_fault(&fault);
+                    self.end_all(number, Ending::Failed(fault.kind), Ending::ConnectionFailed);
+                }
                 End::Closed => drop(self.links.take(number)),
             }
             Next::Close
@@ -227,7 +200,7 @@ impl<H: Handler> Handler for LayeredHandler<'_, H> {
         if !link.is_secured() || self.links.layers.websocket.is_some() {
             self.handler.handshaking(opener);
         }
-        self.flush_after(number, |above, out| above.hand_over(number, &[], Arrival::default(), out))
+        self.flush_after(number, |above| above.hand_over(number, &[], Arrival::default()))
     }
 
     fn received(&mut self, number: Slot, part: ReplyPart<'_>, arrival: Arrival) -> Next {
@@ -235,7 +208,7 @@ impl<H: Handler> Handler for LayeredHandler<'_, H> {
             return Next::Wait;
         };
         self.links.bytes_in += bytes.len() as u64;
-        self.flush_after(number, |above, out| above.take_in(number, bytes, arrival, out))
+        self.flush_after(number, |above| above.take_in(number, bytes, arrival))
     }
 
     fn sending(&mut self, number: Slot, now_ns: u64) {

@@ -76,19 +76,15 @@ struct Ends {
 struct MemoryPipe(Rc<RefCell<Ends>>);
 
 impl AsyncRead for MemoryPipe {
-    fn poll_read(
-        self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
+    fn poll_read(self: Pin<&mut Self>, _: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let mut ends = self.0.borrow_mut();
         let (bytes, _) = ends.input.as_slices();
-        let count = bytes.len().min(buffer.remaining());
+        let count = bytes.len().min(into.remaining());
         if count == 0 {
             // The connection is polled whenever bytes have come.
             return Poll::Pending;
         }
-        buffer.put_slice(&bytes[..count]);
+        into.put_slice(&bytes[..count]);
         ends.input.drain(..count);
         Poll::Ready(Ok(()))
     }
@@ -463,13 +459,11 @@ impl Http2 {
         let goes_away = error.is_go_away() && error.is_remote();
         self.is_leaving |= goes_away;
         let refused = error.is_reset() && error.reason() == Some(Reason::REFUSED_STREAM);
-        match (goes_away && error.reason() == Some(Reason::NO_ERROR)) || refused {
-            true => {
-                self.turned_away.insert(number, lane);
-                None
-            }
-            false => Some(Arrived::Failed(fault(error))),
+        if (goes_away && error.reason() == Some(Reason::NO_ERROR)) || refused {
+            self.turned_away.insert(number, lane);
+            return None;
         }
+        Some(Arrived::Failed(fault(error)))
     }
 
     /// Bytes that were handed over wait for the kernel: no further output until `release`.

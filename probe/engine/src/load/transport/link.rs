@@ -64,7 +64,7 @@ impl Link {
 
     /// With TLS: whether the peer has ended what it sends, whatever its socket does.
     pub fn has_ended(&self) -> Option<bool> {
-        self.tls.as_ref().map(|tls| tls.has_ended())
+        self.tls.as_ref().map(|tls| tls.has_ended)
     }
 }
 
@@ -89,15 +89,13 @@ pub struct Link {
     pub held: Vec<Slot>,
 }
 
-/// A buffer that has grown beyond this, for one large message, is not kept.
+/// What a buffer has grown by beyond this, for one large message, is given back.
 const MAX_RECYCLED_BYTES: usize = 256 * 1024;
 
-/// Keeps a buffer for another use, unless it is too large.
-pub fn recycled(buffer: Vec<u8>) -> Vec<u8> {
-    match buffer.capacity() <= MAX_RECYCLED_BYTES {
-        true => buffer,
-        false => Vec::new(),
-    }
+/// Empties a buffer for another use.
+pub fn recycle(buffer: &mut Vec<u8>) {
+    buffer.clear();
+    buffer.shrink_to(MAX_RECYCLED_BYTES);
 }
 
 pub struct Links {
@@ -190,34 +188,23 @@ impl Links {
         taken
     }
 
-    /// Bytes for the socket: these, and what TLS itself has to send.
-    pub fn seal(&mut self, number: ConnectionIndex, plain: &[u8]) -> Result<Next, LayerError> {
-        let mut wire = std::mem::take(&mut self.wire);
-        wire.clear();
-        let encrypted = match self.get(number) {
-            Some(Link { tunnel: Some(tunnel), .. }) => {
-                wire.append(&mut tunnel.request);
-                Ok(())
-            }
-            Some(Link { tls: Some(tls), .. }) => tls.encrypt(plain, &mut wire),
-            Some(_) => {
-                wire.extend_from_slice(plain);
-                Ok(())
-            }
-            None => Ok(()),
-        };
-        let encrypted = encrypted.map(|()| {
-            self.bytes_out += wire.len() as u64;
-            if wire.is_empty() {
-                return Next::Wait;
-            }
-            if let Some(Session::Http2(session)) = self.get(number).map(|link| &mut link.session) {
-                session.hold();
-            }
-            Next::Send(wire.as_slice().into())
-        });
-        self.wire = recycled(wire);
-        encrypted
+    /// Bytes for the socket: those of `out`, and what TLS itself has to send.
+    pub fn seal(&mut self, number: ConnectionIndex) -> Result<Next, LayerError> {
+        recycle(&mut self.wire);
+        match self.links[number].as_deref_mut() {
+            Some(Link { tunnel: Some(tunnel), .. }) => self.wire.append(&mut tunnel.request),
+            Some(Link { tls: Some(tls), .. }) => tls.encrypt(&self.out, &mut self.wire)?,
+            Some(_) => self.wire.extend_from_slice(&self.out),
+            None => {}
+        }
+        self.bytes_out += self.wire.len() as u64;
+        if self.wire.is_empty() {
+            return Ok(Next::Wait);
+        }
+        if let Some(Session::Http2(session)) = self.get(number).map(|link| &mut link.session) {
+            session.hold();
+        }
+        Ok(Next::Send(self.wire.as_slice().into()))
     }
 
     /// Notes what was wrong with the first connection that failed.

@@ -12,7 +12,7 @@ use crate::io::{Arrival, Ending, Handler, Io, Next, Slot, Wait};
 use crate::load::error::ErrorKind;
 use crate::load::record::Record;
 use crate::load::shard::{self, ShardConfig};
-use handler::{End, LayeredHandler};
+use handler::{Done, LayeredHandler};
 pub use link::Layers;
 use link::{Links, Session};
 use rustix::fd::OwnedFd;
@@ -63,7 +63,7 @@ impl<I: Io> Layered<I> {
             match self.links.get(number).map(|link| &link.session) {
                 None => handler.ended(slot, Ending::ConnectionFailed),
                 Some(Session::Http2(session)) if !session.is_leaving => {
-                    self.with_session(number, handler, |above, session, _| match session {
+                    self.with_session(number, handler, |above, session| match session {
                         Session::Http2(session) => above.join(session, slot),
                         _ => Ok(()),
                     });
@@ -73,29 +73,20 @@ impl<I: Io> Layered<I> {
         }
     }
 
-    /// Sends more on connections for whose output the kernel has room again.
-    fn send_more(&mut self, handler: &mut impl Handler) {
-        for number in std::mem::take(&mut self.links.with_room) {
-            if self.links.get(number).is_some() {
-                self.with_session(number, handler, |_, _, _| Ok(()));
-            }
-        }
-    }
-
     /// Does something with the session of a connection, and sends what comes of it.
     fn with_session<H: Handler>(
         &mut self,
         number: usize,
         handler: &mut H,
-        act: impl FnOnce(&mut LayeredHandler<'_, H>, &mut Session, &mut Vec<u8>) -> Result<(), End>,
+        act: impl FnOnce(&mut LayeredHandler<'_, H>, &mut Session) -> Done,
     ) {
         let links = &mut self.links;
         let mut above = LayeredHandler { links, handler };
-        let next = above.flush_after(number, |above, out| {
+        let next = above.flush_after(number, |above| {
             above.with_session(number, |above, session| {
-                act(above, session, out)?;
+                act(above, session)?;
                 match session {
-                    Session::Http2(session) => above.streams(number, session, Arrival::default(), out),
+                    Session::Http2(session) => above.streams(number, session, Arrival::default()),
                     _ => Ok(()),
                 }
             })
@@ -138,9 +129,8 @@ impl<I: Io> Io for Layered<I> {
     fn send(&mut self, slot: Slot, bytes: Rc<[u8]>, handler: &mut impl Handler) {
         let number = self.links.number(slot);
         if self.links.get(number).is_some() {
-            self.with_session(number, handler, |above, session, out| {
-                above.follow(session, slot, Next::Send(bytes), out)
-            });
+            let next = Next::Send(bytes);
+            self.with_session(number, handler, |above, session| above.follow(session, slot, next));
         }
     }
 
@@ -181,7 +171,12 @@ impl<I: Io> Io for Layered<I> {
 
     fn turn(&mut self, wait: Wait, handler: &mut impl Handler) -> io::Result<bool> {
         self.join_waiting(handler);
-        self.send_more(handler);
+        // Sends more on connections for whose output the kernel has room again.
+        for number in std::mem::take(&mut self.links.with_room) {
+            if self.links.get(number).is_some() {
+                self.with_session(number, handler, |_, _| Ok(()));
+            }
+        }
         let links = &mut self.links;
         self.io.turn(wait, &mut LayeredHandler { links, handler })
     }

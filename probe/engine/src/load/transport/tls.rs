@@ -141,7 +141,8 @@ pub struct TlsSession {
     connection: ClientConnection,
     client: Arc<ClientConfig>,
     identity: Arc<Identity>,
-    has_ended: bool,
+    /// The peer has ended the session.
+    pub has_ended: bool,
 }
 
 impl TlsSession {
@@ -156,11 +157,6 @@ impl TlsSession {
 
     pub fn is_handshaking(&self) -> bool {
         self.connection.is_handshaking()
-    }
-
-    /// Whether the peer has ended the session.
-    pub fn has_ended(&self) -> bool {
-        self.has_ended
     }
 
     /// The protocol that the server chose by ALPN.

@@ -2,7 +2,7 @@
 
 mod upgrade;
 
-use super::handler::{End, LayeredHandler};
+use super::handler::{Done, End, LayeredHandler};
 use super::LayerError;
 use crate::io::{Arrival, Ending, Handler, Next, ReplyPart, Slot};
 use crate::load::error::ErrorKind;
@@ -23,6 +23,7 @@ const MAX_CONTROL_BYTES: usize = 125;
 
 /// Shared by all connections of a load.
 pub struct WebSocketPlan {
+    /// The request by which each connection becomes a WebSocket.
     handshake: MessageTemplate,
     /// Nothing is sent after the handshake.
     listens: bool,
@@ -31,9 +32,9 @@ pub struct WebSocketPlan {
 impl WebSocketPlan {
     /// None: the load is of another protocol.
     pub fn new(plan: &Plan) -> Result<Option<WebSocketPlan>, String> {
-        let listens = plan.line.is_none();
-        let handshake = MessageTemplate::handshake(plan)?;
-        Ok(handshake.map(|handshake| WebSocketPlan { handshake, listens }))
+        let request = plan.request.as_ref().filter(|_| plan.is_websocket());
+        let handshake = request.map(|request| request.template(plan.templates.as_ref())).transpose()?;
+        Ok(handshake.map(|handshake| WebSocketPlan { handshake, listens: plan.line.is_none() }))
     }
 }
 
@@ -127,25 +128,17 @@ impl WebSocket {
 
 impl<H: Handler> LayeredHandler<'_, H> {
     /// Takes bytes of a WebSocket: its handshake, or messages.
-    pub fn messages(
-        &mut self,
-        slot: Slot,
-        session: &mut WebSocket,
-        plain: &[u8],
-        arrival: Arrival,
-        out: &mut Vec<u8>,
-    ) -> Result<(), End> {
+    pub fn messages(&mut self, slot: Slot, session: &mut WebSocket, plain: &[u8], arrival: Arrival) -> Done {
         // Parts of other messages may wait to be sent.
-        let is_early = false;
-        let arrival = Arrival { is_early, ..arrival };
+        let arrival = Arrival { is_early: false, ..arrival };
         let mut next = Next::Wait;
         if session.feed(plain)? {
             self.links.get(slot).ok_or(End::Closed)?.is_open = true;
             next = self.handler.connected(slot);
         }
         loop {
-            self.follow_bytes(slot, next, |bytes| session.send(bytes, out))?;
-            next = match session.next(out)? {
+            self.follow_bytes(slot, next, Some(session))?;
+            next = match session.next(&mut self.links.out)? {
                 None => return Ok(()),
                 Some(Incoming::Message(bytes)) => {
                     self.handler.received(slot, ReplyPart::Message(&bytes), arrival)

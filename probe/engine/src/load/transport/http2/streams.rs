@@ -4,18 +4,12 @@ use super::{Arrived, Http2};
 use crate::io::{Arrival, Ending, Handler, Next, ReplyPart, Slot};
 use crate::load::error::ErrorKind;
 use crate::load::plan::Http2Plan;
-use crate::load::transport::handler::{End, LayeredHandler};
+use crate::load::transport::handler::{Done, End, LayeredHandler};
 use crate::load::transport::link::{ConnectionIndex, Session};
 use crate::load::transport::LayerError;
 
 impl<H: Handler> LayeredHandler<'_, H> {
-    pub fn begin_http2(
-        &mut self,
-        plan: Http2Plan,
-        number: ConnectionIndex,
-        slot: Slot,
-        out: &mut Vec<u8>,
-    ) -> Result<(), End> {
+    pub fn begin_http2(&mut self, plan: Http2Plan, number: ConnectionIndex, slot: Slot) -> Done {
         let lanes = plan.streams;
         let lane = self.links.lane(slot);
         let link = self.links.get(number).ok_or(End::Closed)?;
@@ -35,13 +29,13 @@ impl<H: Handler> LayeredHandler<'_, H> {
         for slot in self.links.take_waiting(number) {
             self.join(&mut session, slot)?;
         }
-        let done = self.streams(number, &mut session, Arrival::default(), out);
+        let done = self.streams(number, &mut session, Arrival::default());
         self.links.get(number).ok_or(End::Closed)?.session = Session::Http2(Box::new(session));
         done
     }
 
     /// A slot joins a connection that is open.
-    pub fn join(&mut self, session: &mut Http2, slot: Slot) -> Result<(), End> {
+    pub fn join(&mut self, session: &mut Http2, slot: Slot) -> Done {
         let (number, lane) = (self.links.number(slot), self.links.lane(slot));
         let link = self.links.get(number).ok_or(End::Closed)?;
         link.attached[lane] = true;
@@ -54,7 +48,7 @@ impl<H: Handler> LayeredHandler<'_, H> {
     }
 
     /// Does what the load wants next on a stream. `streams` notes the requests that have begun.
-    pub fn follow_stream(&mut self, session: &mut Http2, slot: Slot, next: Next) -> Result<(), End> {
+    pub fn follow_stream(&mut self, session: &mut Http2, slot: Slot, next: Next) -> Done {
         let (number, lane) = (self.links.number(slot), self.links.lane(slot));
         match next {
             Next::Wait => {}
@@ -73,13 +67,7 @@ impl<H: Handler> LayeredHandler<'_, H> {
     }
 
     /// Hands what has arrived on streams to the load.
-    pub fn streams(
-        &mut self,
-        number: ConnectionIndex,
-        session: &mut Http2,
-        arrival: Arrival,
-        out: &mut Vec<u8>,
-    ) -> Result<(), End> {
+    pub fn streams(&mut self, number: ConnectionIndex, session: &mut Http2, arrival: Arrival) -> Done {
         let first = self.links.slots(number).start;
         let mut polled = session.poll();
         while let Some((lane, arrived)) = session.next(&mut polled) {
@@ -123,7 +111,7 @@ impl<H: Handler> LayeredHandler<'_, H> {
             }
         }
         self.links.report.window_waits += std::mem::take(&mut session.window_waits);
-        session.take_output(out);
+        session.take_output(&mut self.links.out);
         polled?;
         if session.is_over {
             self.end_all(number, Ending::Finished, Ending::ConnectionDraining);
