@@ -163,23 +163,11 @@ impl LoadRunner {
         if self.awaited.iter().any(Awaited::is_missing_a_part) {
             return Ok(None);
         }
+        let (step, begin_ns, end_ns) = (self.step, self.begin_ns, t_ns);
         for Awaited { load, plan, outcome, started, .. } in std::mem::take(&mut self.awaited) {
-            self.keep(load, plan, outcome, started, t_ns);
+            self.finished.push(FinishedLoad { step, load, plan, begin_ns, end_ns, outcome, started });
         }
         Ok(Some(self.step))
-    }
-
-    /// Keeps what a load of this step has recorded. `started`: by engines elsewhere.
-    fn keep(
-        &mut self,
-        load: usize,
-        plan: Arc<Plan>,
-        outcome: Outcome,
-        started: Option<StartedEngines>,
-        end_ns: u64,
-    ) {
-        let (step, begin_ns) = (self.step, self.begin_ns);
-        self.finished.push(FinishedLoad { step, load, plan, begin_ns, end_ns, outcome, started });
     }
 
     /// The next step. Leaves out the rest of a warm-up once the server stops getting faster.
@@ -356,9 +344,11 @@ impl Loads for LoadRunner {
         let running = self.running.iter();
         running.map(|load| load.engine.done.as_fd()).collect()
     }
-    fn finish(&mut self, index: usize, t_ns: u64) -> Option<usize> {
+    fn finish(&mut self, index: usize, end_ns: u64) -> Option<usize> {
         let RunningLoad { load, plan, engine } = self.running.remove(index);
-        self.keep(load, plan, engine.finish(), None, t_ns);
+        let (step, begin_ns, outcome) = (self.step, self.begin_ns, engine.finish());
+        let started = None;
+        self.finished.push(FinishedLoad { step, load, plan, begin_ns, end_ns, outcome, started });
         self.running.is_empty().then_some(self.step)
     }
     fn interrupt(&mut self) {

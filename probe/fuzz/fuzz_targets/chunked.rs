@@ -12,11 +12,11 @@ fn read<'a>(pieces: impl Iterator<Item = &'a [u8]>, total: usize) -> Read {
     let (mut chunked, mut chunks, mut done) = (ChunkedDecoder::default(), vec![(Vec::new(), false)], 0);
     for piece in pieces {
         done += piece.len();
-        let fed = chunked.feed(piece, &mut |piece| {
+        let fed = chunked.feed(piece, &mut |piece, ends| {
             let (held, last) = chunks.last_mut().unwrap();
-            held.extend_from_slice(piece.bytes);
-            *last = piece.last;
-            if piece.last {
+            held.extend_from_slice(piece);
+            *last = ends;
+            if ends {
                 chunks.push((Vec::new(), false));
             }
         });

@@ -13,7 +13,7 @@ fn read<'a>(pieces: impl Iterator<Item = &'a [u8]>, total: usize, head: bool) ->
     let (mut response, mut body, mut done) = (ResponseParser::new(head, MAX_HEAD_BYTES as u32), Vec::new(), 0);
     for piece in pieces {
         done += piece.len();
-        match response.feed(piece, &mut |piece| body.extend_from_slice(piece.bytes)) {
+        match response.feed(piece, &mut |piece, _| body.extend_from_slice(piece)) {
             Ok(None) => {}
             Ok(Some(rest)) => {
                 let after = total - done + rest.len();

@@ -289,29 +289,21 @@ impl Io for Epoll {
     }
 }
 
-/// Reads what has arrived, and when, where the kernel stamps it.
+/// How many bytes were read, and when they had arrived, where the kernel stamps that.
+type Read = Result<(usize, Option<u64>), Errno>;
+
 #[inline]
-fn read(
-    entry: &Entry,
-    buffer: &mut [u8],
-    clocks: &mut Option<ClockOffset>,
-) -> Result<(usize, Option<u64>), Errno> {
-    match entry.is_stamped {
-        false => {
-            let read = net::recv(&entry.socket, buffer, RecvFlags::empty());
-            read.map(|(count, _)| (count, None))
-        }
-        true => read_stamped(&entry.socket, buffer, clocks),
+fn read(entry: &Entry, buffer: &mut [u8], clocks: &mut Option<ClockOffset>) -> Read {
+    if entry.is_stamped {
+        return read_stamped(&entry.socket, buffer, clocks);
     }
+    let read = net::recv(&entry.socket, buffer, RecvFlags::empty());
+    read.map(|(count, _)| (count, None))
 }
 
 /// By itself, so that reads without stamps stay small.
 #[inline(never)]
-fn read_stamped(
-    socket: &OwnedFd,
-    buffer: &mut [u8],
-    clocks: &mut Option<ClockOffset>,
-) -> Result<(usize, Option<u64>), Errno> {
+fn read_stamped(socket: &OwnedFd, buffer: &mut [u8], clocks: &mut Option<ClockOffset>) -> Read {
     match stamp::receive(socket, buffer) {
         Ok((count, stamp)) => {
             let clocks = clocks.get_or_insert_with(ClockOffset::read);

@@ -139,10 +139,7 @@ impl BodyCheck {
             (None, Some(text)) => state.contains || text.is_empty(),
             (None, None) => true,
         };
-        match matches && !state.differs && state.bytes == length {
-            true => Ok(()),
-            false => Err(ErrorKind::Content),
-        }
+        (matches && !state.differs && state.bytes == length).then_some(()).ok_or(ErrorKind::Content)
     }
 
     /// A body that `finish` found wrong, and the expected one, in words. Hostile text, quoted.
@@ -191,10 +188,7 @@ impl BodyCheck {
             (Some(expected), Some(status)) => status == expected,
             (None, Some(status)) => (200..400).contains(&status),
         };
-        match right {
-            true => Ok(()),
-            false => Err(ErrorKind::Status),
-        }
+        right.then_some(()).ok_or(ErrorKind::Status)
     }
 }
 

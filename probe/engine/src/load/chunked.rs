@@ -30,26 +30,19 @@ enum State {
     Done,
 }
 
-/// A part of a chunk's data; `last` when the chunk ends with it.
-pub struct Piece<'a> {
-    pub bytes: &'a [u8],
-    pub last: bool,
-}
+/// The bytes after a body, once it has ended.
+pub type Rest<'a> = Result<Option<&'a [u8]>, ErrorKind>;
 
 impl ChunkedDecoder {
-    /// Decodes bytes; data goes to the sink. Returns the bytes after the body once it has ended.
-    pub fn feed<'a>(
-        &mut self,
-        mut bytes: &'a [u8],
-        sink: &mut impl FnMut(Piece<'a>),
-    ) -> Result<Option<&'a [u8]>, ErrorKind> {
+    /// Decodes bytes; a chunk's data goes to the sink in pieces, and whether the chunk ends with them.
+    pub fn feed<'a>(&mut self, mut bytes: &'a [u8], sink: &mut impl FnMut(&'a [u8], bool)) -> Rest<'a> {
         while let Some((&byte, rest)) = bytes.split_first() {
             match self.state {
                 State::Data => {
                     let count = bytes.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
                     self.left -= count as u64;
                     let last = self.left == 0;
-                    sink(Piece { bytes: &bytes[..count], last });
+                    sink(&bytes[..count], last);
                     if last {
                         self.state = State::DataReturn;
                     }
@@ -137,10 +130,7 @@ impl ChunkedDecoder {
 }
 
 fn expect(byte: u8, expected: u8) -> Result<(), ErrorKind> {
-    match byte == expected {
-        true => Ok(()),
-        false => Err(ErrorKind::Protocol),
-    }
+    (byte == expected).then_some(()).ok_or(ErrorKind::Protocol)
 }
 
 #[cfg(test)]
@@ -156,9 +146,9 @@ mod tests {
         let mut done = 0;
         for piece in text.chunks(step) {
             done += piece.len();
-            let rest = chunked.feed(piece, &mut |piece| {
-                open.extend_from_slice(piece.bytes);
-                if piece.last {
+            let rest = chunked.feed(piece, &mut |piece, last| {
+                open.extend_from_slice(piece);
+                if last {
                     chunks.push(std::mem::take(&mut open));
                 }
             })?;
@@ -263,9 +253,9 @@ mod tests {
     fn bytes_after_the_end_are_left() {
         let mut decoder = ChunkedDecoder::default();
         let mut chunks = 0;
-        let rest = decoder.feed(b"1\r\na\r\n0\r\n\r\nrest", &mut |_| chunks += 1);
+        let rest = decoder.feed(b"1\r\na\r\n0\r\n\r\nrest", &mut |_, _| chunks += 1);
         assert_eq!(rest, Ok(Some(&b"rest"[..])));
-        assert_eq!(decoder.feed(b"more", &mut |_| chunks += 1), Ok(Some(&b"more"[..])));
+        assert_eq!(decoder.feed(b"more", &mut |_, _| chunks += 1), Ok(Some(&b"more"[..])));
         assert_eq!(chunks, 1);
     }
 }

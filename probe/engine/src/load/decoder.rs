@@ -31,9 +31,9 @@ pub struct Decoder {
     pub closes: bool,
     /// The first answer that was not what was expected.
     first_wrong: OnceCell<String>,
-    /// How many bodies with known content were begun, and what the right ones of them were.
+    /// How many bodies with known content were begun; length and hash of the right ones of them, each once.
     sampled: Cell<usize>,
-    bodies: RefCell<BTreeSet<(u64, u64)>>,
+    pub bodies: RefCell<BTreeSet<(u64, u64)>>,
 }
 
 /// This many bodies of a shard are compared with those of another server.
@@ -119,11 +119,6 @@ impl Decoder {
             self.bodies.borrow_mut().insert(digest);
         }
         result
-    }
-
-    /// Length and hash of the first bodies, each once.
-    pub fn take_bodies(&self) -> BTreeSet<(u64, u64)> {
-        self.bodies.take()
     }
 
     /// Whether to keep the content of the next body.
@@ -216,8 +211,8 @@ impl Decoder {
                 let had_status = response.status().is_some();
                 let mut framing = Ok(());
                 let mut take = |bytes: &[u8]| on_event(message(state, bytes));
-                let read = response.feed(bytes, &mut |piece| {
-                    framing = framing.and(splitter.feed(piece.bytes, piece.last, &mut take));
+                let read = response.feed(bytes, &mut |piece, last| {
+                    framing = framing.and(splitter.feed(piece, last, &mut take));
                 });
                 if let (false, Some(status)) = (had_status, response.status()) {
                     if let broken @ Progress::Broken(_) = self.stream_head(status, on_event) {
@@ -270,9 +265,9 @@ impl Decoder {
     ) -> Progress {
         let check = &self.check;
         let (had_bytes, mut first) = (body.bytes(), None);
-        let read = response.feed(bytes, &mut |piece| {
-            first.get_or_insert(piece.bytes);
-            check.feed(body, piece.bytes);
+        let read = response.feed(bytes, &mut |piece, _| {
+            first.get_or_insert(piece);
+            check.feed(body, piece);
         });
         let rest = match read {
             Err(kind) => {
@@ -347,10 +342,7 @@ impl Decoder {
             }
             ReplyState::Stream(stream) => stream.response.has_begun(),
         };
-        Progress::Broken(match has_begun {
-            true => ErrorKind::Truncated,
-            false => ErrorKind::ClosedEarly,
-        })
+        Progress::Broken(if has_begun { ErrorKind::Truncated } else { ErrorKind::ClosedEarly })
     }
 
     /// For a stream: how many chunks have arrived, and how many more were due at `now_ns`.

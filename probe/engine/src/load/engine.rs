@@ -71,12 +71,7 @@ impl Outcome {
         }
     }
 
-    /// The busiest thread's share of a core.
-    pub fn cpu_share(&self) -> f64 {
-        self.per_s(self.record.max_thread_cpu_ns as f64) / 1e9
-    }
-
-    /// The same without busy-polling.
+    /// The busiest thread's share of a core, without busy-polling.
     pub fn busy_share(&self) -> f64 {
         self.per_s(self.record.max_thread_busy_ns as f64) / 1e9
     }
@@ -191,9 +186,10 @@ impl Engine {
 
     /// Waits for the shards, and merges their records.
     pub fn finish(mut self) -> Outcome {
+        let status = std::fs::read_to_string("/proc/self/status").ok();
         let mut outcome = Outcome {
             interrupted: self.interrupted,
-            peak_memory_bytes: peak_memory_bytes(),
+            peak_memory_bytes: status.and_then(|status| kib_field(&status, "VmHWM:")),
             ..Outcome::default()
         };
         let mut stopped_ns = self.start_ns;
@@ -217,10 +213,6 @@ impl Drop for Engine {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
     }
-}
-
-fn peak_memory_bytes() -> Option<u64> {
-    kib_field(&std::fs::read_to_string("/proc/self/status").ok()?, "VmHWM:")
 }
 
 fn prepare_thread(cpus: &[usize], number: usize) -> io::Result<()> {

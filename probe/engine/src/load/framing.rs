@@ -101,10 +101,7 @@ impl Splitter {
 
 /// The same for a message that comes in one piece as for one that is held.
 fn check_length(bytes: usize) -> Result<(), ErrorKind> {
-    match bytes > MAX_MESSAGE_BYTES {
-        true => Err(ErrorKind::TooLarge),
-        false => Ok(()),
-    }
+    (bytes <= MAX_MESSAGE_BYTES).then_some(()).ok_or(ErrorKind::TooLarge)
 }
 
 #[cfg(test)]

@@ -115,10 +115,7 @@ impl Histogram {
 
     /// The least time; 0 when empty.
     pub fn min(&self) -> u64 {
-        match self.is_empty() {
-            true => 0,
-            false => self.min_ns,
-        }
+        self.min_ns.min(self.max_ns)
     }
 
     /// The greatest time; 0 when empty.

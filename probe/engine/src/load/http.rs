@@ -1,6 +1,6 @@
 //! Parses HTTP/1.1 responses: the head, then a body by its framing.
 
-use super::chunked::{ChunkedDecoder, Piece};
+use super::chunked::{ChunkedDecoder, Rest};
 use super::error::ErrorKind;
 use super::http_head::{parse, BodyEnd, Head};
 
@@ -80,13 +80,11 @@ impl ResponseParser {
         let lines = lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line));
         let mut lines = lines.skip_while(|line| line.is_empty());
         let status = lines.next().unwrap_or_default();
-        match is_status_line(status) {
-            true => {
-                let mut fields = lines.take_while(|line| !line.is_empty());
-                fields.find(|line| !is_field(line)).unwrap_or_default()
-            }
-            false => status,
+        if !is_status_line(status) {
+            return status;
         }
+        let mut fields = lines.take_while(|line| !line.is_empty());
+        fields.find(|line| !is_field(line)).unwrap_or_default()
     }
 
     /// Whether a byte of the response has arrived.
@@ -109,12 +107,9 @@ impl ResponseParser {
         }
     }
 
-    /// Parses bytes; pieces of the body go to the sink. Returns the bytes after the response once it is complete.
-    pub fn feed<'a>(
-        &mut self,
-        mut bytes: &'a [u8],
-        sink: &mut impl FnMut(Piece<'a>),
-    ) -> Result<Option<&'a [u8]>, ErrorKind> {
+    /// Parses bytes; pieces of the body go to the sink, and whether a chunk, or the body, ends with them. Returns the bytes
+    /// after the response once it is complete.
+    pub fn feed<'a>(&mut self, mut bytes: &'a [u8], sink: &mut impl FnMut(&'a [u8], bool)) -> Rest<'a> {
         while let State::Head = self.state {
             match self.head(bytes)? {
                 None => return Ok(None),
@@ -124,7 +119,7 @@ impl ResponseParser {
         match &mut self.state {
             State::Head | State::Layered => Ok(None),
             State::Open => {
-                sink(Piece { bytes, last: false });
+                sink(bytes, false);
                 Ok(None)
             }
             State::Length(left) => {
@@ -133,7 +128,7 @@ impl ResponseParser {
                 *left -= count as u64;
                 let last = *left == 0;
                 if count > 0 {
-                    sink(Piece { bytes: body, last });
+                    sink(body, last);
                 }
                 Ok(last.then_some(rest))
             }
@@ -200,10 +195,7 @@ impl ResponseParser {
         }
         if head.status < 200 {
             self.interim += 1;
-            return match self.interim > MAX_INTERIM {
-                true => Err(ErrorKind::Protocol),
-                false => Ok(()),
-            };
+            return (self.interim <= MAX_INTERIM).then_some(()).ok_or(ErrorKind::Protocol);
         }
         self.status = head.status;
         self.keep_alive = head.keep_alive;

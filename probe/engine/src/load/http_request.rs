@@ -1,6 +1,6 @@
 //! The HTTP request that a load sends: the key `request` of a plan, and its bytes.
 
-use super::placeholder::{write_text, Piece, Pieces, Rows, Values};
+use super::placeholder::{write_text, Piece, Pieces, Values};
 use super::text::{latin1_bytes, latin1_text};
 use serde::Deserialize;
 use std::fs::File;
@@ -44,11 +44,13 @@ pub struct TemplatePlan {
     pub rows: Vec<Vec<String>>,
 }
 
+type Templates<'a> = Option<&'a TemplatePlan>;
+
 impl TemplatePlan {
     /// The rows as bytes; none without templates.
-    fn rows(templates: Option<&TemplatePlan>) -> Result<Rows, String> {
+    fn rows(templates: Templates) -> Result<Vec<Vec<Vec<u8>>>, String> {
         let Some(TemplatePlan { columns, rows }) = templates else {
-            return Ok(Rows::default());
+            return Ok(Vec::new());
         };
         let bytes = |row: &Vec<String>| -> Option<Vec<Vec<u8>>> {
             let complete = row.len() == columns.len();
@@ -56,7 +58,7 @@ impl TemplatePlan {
         };
         let rows: Option<Vec<_>> = rows.iter().map(bytes).collect();
         let wrong = "load: templates: a row has other columns, or a character above U+00FF";
-        rows.map(Rows).ok_or_else(|| wrong.into())
+        rows.ok_or_else(|| wrong.into())
     }
 
     /// The error: a value of these pieces has one of these bytes.
@@ -78,7 +80,8 @@ pub struct MessageTemplate {
     /// By target: a line, or a request until the length of its body.
     heads: Vec<Pieces>,
     body: Option<Body>,
-    rows: Rows,
+    /// The rows of values that requests use in turn; none if the plan has none.
+    rows: Vec<Vec<Vec<u8>>>,
 }
 
 #[derive(Debug)]
@@ -109,12 +112,7 @@ impl BodyFile {
 }
 
 /// Splits a text, by its name in errors, into its pieces; without templates only these names are placeholders.
-fn pieces(
-    templates: Option<&TemplatePlan>,
-    what: &str,
-    text: &str,
-    names: &[&str],
-) -> Result<Pieces, String> {
+fn pieces(templates: Templates, what: &str, text: &str, names: &[&str]) -> Result<Pieces, String> {
     let bytes = latin1_bytes(text);
     let bytes = bytes.ok_or_else(|| format!("load: {what}: a character above U+00FF"))?;
     Pieces::parse(&bytes, templates.is_some(), &|name| {
@@ -172,7 +170,7 @@ impl RequestPlan {
     }
 
     /// The request in its parts. The error: the plan is invalid.
-    pub fn template(&self, templates: Option<&TemplatePlan>) -> Result<MessageTemplate, String> {
+    pub fn template(&self, templates: Templates) -> Result<MessageTemplate, String> {
         if self.targets.len() > MAX_TARGETS {
             return Err(format!("load: request: targets: at most {MAX_TARGETS}"));
         }
@@ -201,7 +199,7 @@ impl RequestPlan {
     }
 
     /// Ringside has checked what the user named.
-    fn header_lines(&self, templates: Option<&TemplatePlan>) -> Result<Pieces, String> {
+    fn header_lines(&self, templates: Templates) -> Result<Pieces, String> {
         let mut lines = Pieces::default();
         for (name, value) in &self.headers {
             let what = format!("the value of {name}");
@@ -226,11 +224,7 @@ impl RequestPlan {
 
 impl MessageTemplate {
     /// A line that ends with this newline, or a message, which has none.
-    pub fn of_line(
-        line: &str,
-        newline: &[u8],
-        templates: Option<&TemplatePlan>,
-    ) -> Result<MessageTemplate, String> {
+    pub fn of_line(line: &str, newline: &[u8], templates: Templates) -> Result<MessageTemplate, String> {
         let mut pieces = pieces(templates, "line", line, &[])?;
         if let Some(templates) = templates.filter(|_| !newline.is_empty()) {
             templates.check_values("line", &pieces, &['\n'])?;
@@ -251,7 +245,11 @@ impl MessageTemplate {
 
     /// The bytes of message `number` for a target on connection `id`, without a body that is a file.
     pub fn bytes(&self, target: usize, id: u64, number: u64) -> Vec<u8> {
-        let values = Values { id, number, row: self.rows.row(number) };
+        let row = match self.rows.as_slice() {
+            [] => &[][..],
+            rows => &rows[(number.wrapping_sub(1) % rows.len() as u64) as usize],
+        };
+        let values = Values { id, number, row };
         let mut bytes = Vec::new();
         self.heads[target].write(&values, &mut bytes);
         if let Some(Body { pieces, file, needs_length }) = &self.body {

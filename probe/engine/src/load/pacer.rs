@@ -41,9 +41,9 @@ enum Schedule {
         at_ns: f64,
         random: fastrand::Rng,
     },
+    /// The present step, its start, and the number of the shard's next request in it.
     Stairs {
         steps: Vec<StepPlan>,
-        /// The present step, its start, and the number of the shard's next request in it.
         step: usize,
         start_ns: u64,
         index: u64,

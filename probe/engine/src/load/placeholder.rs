@@ -24,20 +24,6 @@ pub struct Values<'a> {
     pub row: &'a [Vec<u8>],
 }
 
-/// The rows of values that requests use in turn; none if the plan has none.
-#[derive(Debug, Default)]
-pub struct Rows(pub Vec<Vec<Vec<u8>>>);
-
-impl Rows {
-    /// The row of a number, from 1.
-    pub fn row(&self, number: u64) -> &[Vec<u8>] {
-        match self.0.as_slice() {
-            [] => &[],
-            rows => &rows[(number.wrapping_sub(1) % rows.len() as u64) as usize],
-        }
-    }
-}
-
 /// A text as its parts, in order; two texts do not follow each other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pieces(pub Vec<Piece>);

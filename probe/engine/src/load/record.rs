@@ -61,14 +61,6 @@ fn add_seconds(own: &mut Vec<SecondStats>, other: &[SecondStats]) {
     add_each(own, other, SecondStats::merge);
 }
 
-fn append(own: &mut Vec<(u64, u64)>, other: &[(u64, u64)]) {
-    own.extend_from_slice(other);
-}
-
-fn unite(own: &mut BTreeSet<(u64, u64)>, other: &BTreeSet<(u64, u64)>) {
-    own.extend(other);
-}
-
 merged! {
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub struct SecondStats {
@@ -164,10 +156,10 @@ pub struct Record {
     reset: u64, add;
     /// Number and service time of each answered request that its number identifies to upstreams.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    service_times: Vec<(u64, u64)>, append;
+    service_times: Vec<(u64, u64)>, Extend::extend;
     /// Number of each such request whose client hung up, and when.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    hung_up_ns: Vec<(u64, u64)>, append;
+    hung_up_ns: Vec<(u64, u64)>, Extend::extend;
     #[serde(default)]
     course: Timeline, Timeline::merge;
     sequence: Counts<SequenceFault>, Counts::merge;
@@ -183,7 +175,7 @@ pub struct Record {
     first_wrong: String, first;
     /// Length and hash of some right bodies, each once.
     #[serde(default)]
-    bodies: BTreeSet<(u64, u64)>, unite;
+    bodies: BTreeSet<(u64, u64)>, Extend::extend;
 }
 }
 
@@ -222,10 +214,7 @@ impl Record {
     pub fn answered(&self, open_loop: bool) -> f64 {
         let late = self.replies.late_requests as f64;
         let keeps_up = self.replies.unfinished == 0 && late <= MAX_GROWTH * self.concurrency();
-        let of_late = match open_loop && keeps_up {
-            true => late,
-            false => self.late_shares,
-        };
+        let of_late = if open_loop && keeps_up { late } else { self.late_shares };
         self.replies.requests as f64 + of_late
     }
 }

@@ -86,7 +86,7 @@ pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
         })),
         "sequence": record.sequence,
         "cpu_ns": record.cpu_ns,
-        "cpu_share_most": outcome.cpu_share(),
+        "cpu_share_most": outcome.per_s(record.max_thread_cpu_ns as f64) / 1e9,
         "busy_share_most": outcome.busy_share(),
         "peak_memory_bytes": outcome.peak_memory_bytes,
         "series": series,

@@ -2,7 +2,6 @@
 
 use super::engine::{Outcome, SLACK_NS};
 use super::error::ErrorKind;
-use super::histogram::Histogram;
 use super::plan::{Pacing, Plan, Protocol};
 use super::record::{Record, Replies};
 use serde::Serialize;
@@ -45,16 +44,15 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
     let (open_loop, streams) = (plan.open_loop(), plan.protocol == Protocol::Stream);
     let error = &record.schedule_error;
     // The plan asked for the delays of the slack, so they are not the engine's.
-    let slack_ns = match open_loop {
-        true => plan.slack_s.map_or(SLACK_NS, nanoseconds),
-        false => 0,
-    };
+    let slack_ns = if open_loop { plan.slack_s.map_or(SLACK_NS, nanoseconds) } else { 0 };
     let of_slack = (slack_ns as f64).min(error.mean()) / latency.mean().max(1.0);
     let late_share = error.mean() / latency.mean().max(1.0) - of_slack;
     let are_late = error.mean() > RAMP_GRAIN_NS.max(LATE_SHARE * record.lateness.mean());
     // An answer that was not as expected came all the same: `errors` says so.
     let wrong = errors.of(ErrorKind::Status) + errors.of(ErrorKind::Content);
     let kept = (record.answered(open_loop) + wrong as f64) / record.intended as f64;
+    let stall_ns = STALL_NS.max(service.quantile(0.5) * STALL_FACTOR);
+    let is_stalled = service.len() > MIN_REPLIES && service.max() > stall_ns;
     let effect = match streams {
         true => "it may have opened a stream, or read a message, that much too late",
         false => "latencies include that",
@@ -128,7 +126,7 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
         (
             "closed-loop-stalls",
             "measure latency with --rate",
-            (!open_loop && !streams && is_stalled(service)).then(|| {
+            (!open_loop && !streams && is_stalled).then(|| {
                 let stall_ms = service.max() as f64 / 1e6;
                 format!("a reply took {stall_ms:.0} ms: a closed loop hides such stalls, since it sends nothing meanwhile")
             }),
@@ -220,11 +218,6 @@ fn missing_replies(plan: &Plan, outcome: &Outcome) -> Option<String> {
             "{measured:.1} requests were in flight on average, but rate and service time make {expected:.1}"
         )
     })
-}
-
-fn is_stalled(service: &Histogram) -> bool {
-    let most_ns = service.max();
-    service.len() > MIN_REPLIES && most_ns > STALL_NS && most_ns > service.quantile(0.5) * STALL_FACTOR
 }
 
 /// The errors that no latency contains.

@@ -13,7 +13,7 @@ fn read(text: &[u8], step: usize, ends: bool) -> Result<(u16, bool, Vec<u8>, usi
     let mut done = 0;
     for piece in text.chunks(step) {
         done += piece.len();
-        let rest = response.feed(piece, &mut |piece| body.extend_from_slice(piece.bytes))?;
+        let rest = response.feed(piece, &mut |piece, _| body.extend_from_slice(piece))?;
         if let Some(rest) = rest {
             let left = rest.len() + text.len() - done;
             return Ok((response.status().unwrap(), response.keep_alive, body, left));
@@ -108,7 +108,7 @@ fn the_line_that_is_refused() {
         for step in [text.len(), 30] {
             let mut response = ResponseParser::new(false, MAX);
             let refused = text.chunks(step).find_map(|piece| {
-                let read = response.feed(piece, &mut |_| {}).err();
+                let read = response.feed(piece, &mut |_, _| {}).err();
                 read.map(|_| response.refused_line(piece).to_vec())
             });
             assert_eq!(refused.as_deref(), Some(&b"junk line"[..]), "{step}");
@@ -119,7 +119,7 @@ fn the_line_that_is_refused() {
 #[test]
 fn the_state_of_a_response() {
     let mut response = ResponseParser::new(false, MAX);
-    let mut ignore = |_: Piece| {};
+    let mut ignore = |_: &[u8], _: bool| {};
     assert!(!response.has_begun() && !response.ends_with_connection());
     assert_eq!(response.feed(b"HTTP/1.1", &mut ignore), Ok(None));
     assert!(response.has_begun());
@@ -135,7 +135,7 @@ fn the_state_of_a_response() {
 fn the_response_to_head_has_no_body() {
     let mut response = ResponseParser::new(true, MAX);
     let text = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
-    let read = response.feed(text, &mut |_| panic!("a body"));
+    let read = response.feed(text, &mut |_, _| panic!("a body"));
     assert_eq!(read, Ok(Some(&b""[..])));
     assert_eq!((response.status(), response.keep_alive), (Some(200), true));
 }
@@ -145,9 +145,9 @@ fn ends_of_pieces() {
     let mut ends = Vec::new();
     let mut response = ResponseParser::new(false, MAX);
     let head = b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n";
-    response.feed(head, &mut |_| panic!("a body")).unwrap();
+    response.feed(head, &mut |_, _| panic!("a body")).unwrap();
     for bytes in [&b"a"[..], b"bc"] {
-        let mut sink = |piece: Piece| ends.push((piece.bytes.len(), piece.last));
+        let mut sink = |piece: &[u8], last: bool| ends.push((piece.len(), last));
         response.feed(bytes, &mut sink).unwrap();
     }
     assert_eq!(ends, [(1, false), (2, true)]);
@@ -184,7 +184,7 @@ fn limits_of_a_head() {
                 let mut response = ResponseParser::new(false, longest as u32);
                 let mut pieces = text.as_bytes().chunks(step);
                 pieces.try_fold(None, |_, piece| {
-                    response.feed(piece, &mut |_| {}).map(|rest| rest.map(<[u8]>::len))
+                    response.feed(piece, &mut |_, _| {}).map(|rest| rest.map(<[u8]>::len))
                 })
             };
             assert_eq!(read(&head(longest)), Ok(Some(0)), "{step}");

@@ -96,10 +96,7 @@ impl Arrivals {
             *left -= 1;
             return Some(now_ns);
         }
-        match self.is_due(now_ns) {
-            true => self.take_intended(now_ns),
-            false => None,
-        }
+        self.is_due(now_ns).then(|| self.take_intended(now_ns)).flatten()
     }
 
     /// Open loop: the instant of the next request, where that is not after the present.

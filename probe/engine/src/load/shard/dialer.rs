@@ -129,7 +129,7 @@ impl Dialer {
             return Some(dial(Ok(Stage::Joining(now_ns()))));
         }
         let id = config.connection_id(slot);
-        let number = config.connection_number(slot);
+        let number = config.partition.connection((slot / self.lanes) as u64);
         let (target, source) = match &self.unix {
             Some(path) => (SocketAddrAny::from(path.clone()), None),
             None => {

@@ -50,19 +50,9 @@ impl ShardConfig {
         self.connections() * self.plan.lanes()
     }
 
-    /// The number of a slot's connection among all shards', from 0.
-    pub fn connection_number(&self, slot: usize) -> u64 {
-        self.partition.connection((slot / self.plan.lanes()) as u64)
-    }
-
     /// The number of a slot among all shards', from 1.
     pub fn connection_id(&self, slot: usize) -> u64 {
         self.partition.connection(slot as u64) + 1
-    }
-
-    /// The number of a request among all shards', from 1. `sent`: how many this shard sent before.
-    pub fn request_number(&self, sent: u64) -> u64 {
-        self.partition.request(sent) + 1
     }
 
     pub fn stop_requested(&self) -> bool {

@@ -228,10 +228,7 @@ impl Deferral {
     pub fn read(&mut self, is_stamped: bool, is_whole: bool) {
         self.is_stamped = is_stamped;
         self.is_quiet = false;
-        self.whole = match is_whole {
-            true => self.whole.saturating_add(1),
-            false => 0,
-        };
+        self.whole = if is_whole { self.whole.saturating_add(1) } else { 0 };
     }
 
     /// Until when replies wait if the next requests are sent at `at_ns`; the present where they do not.
@@ -265,11 +262,8 @@ impl Deferral {
 
     /// Until when the chunks of streams wait.
     pub fn coalesced_until_ns(&self, last_event_ns: u64) -> u64 {
-        last_event_ns
-            + match self.is_stamped {
-                true => self.coalesced_ns,
-                false => self.coalesced_ns.min(COALESCE_NS),
-            }
+        let most_ns = if self.is_stamped { u64::MAX } else { COALESCE_NS };
+        last_event_ns + self.coalesced_ns.min(most_ns)
     }
 }
 

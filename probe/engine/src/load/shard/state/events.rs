@@ -164,10 +164,7 @@ impl Shard {
         // An impossible stamp comes from a clock that was set meanwhile.
         let least_ns = busy.map_or(0, |busy| busy.active_ns);
         let stamp = (arrival.stamp_ns).filter(|at| (least_ns..=now).contains(at));
-        let arrived = match self.samples_reads {
-            true => now,
-            false => stamp.unwrap_or(now),
-        };
+        let arrived = if self.samples_reads { now } else { stamp.unwrap_or(now) };
         connection.request.replied_ns = stamp;
         self.recorder.record.reads += 1;
         self.recorder.record.stamped_reads += u64::from(stamp.is_some());
@@ -200,10 +197,7 @@ impl Shard {
             }
             Progress::Done(result, keep) => {
                 let at = Instants { arrived, now };
-                let result = match arrival.is_early {
-                    true => result.and(Err(ErrorKind::EarlyReply)),
-                    false => result,
-                };
+                let result = if arrival.is_early { result.and(Err(ErrorKind::EarlyReply)) } else { result };
                 self.complete(slot, at, result, keep && !arrival.is_early, first_byte_ns)
             }
             Progress::Broken(kind) => {

@@ -121,7 +121,7 @@ impl Shard {
 
     pub fn into_record<I: Io>(self, cpu_ns: u64, io: &mut I) -> Record {
         let mut record = self.recorder.finish();
-        record.bodies = self.decoder.take_bodies();
+        record.bodies = self.decoder.bodies.take();
         record.cpu_ns = cpu_ns;
         io.report(&mut record);
         if record.layers.fault.is_empty() {
@@ -251,7 +251,7 @@ impl Shard {
     /// Begins a request.
     fn start(&mut self, slot: Slot, intended: u64, now: u64) -> Next {
         let id = self.config.connection_id(slot);
-        let number = self.config.request_number(self.sent);
+        let number = self.config.partition.request(self.sent) + 1;
         self.sent += 1;
         let (target, bytes) = self.encoder.encode(id, number);
         let connection = &mut self.connections[slot];

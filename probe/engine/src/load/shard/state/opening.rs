@@ -48,18 +48,12 @@ impl Shard {
         if self.decoder.streams() {
             // The opening of a stream is its only due event.
             connection.request.open_late_ns = late_ns;
-        } else if connection.pending_ns.is_some() {
-            match self.arrivals.is_closed_loop() {
-                true => {
-                    if std::mem::take(&mut connection.request.is_due_when_begun) {
-                        connection.pending_ns = Some(now);
-                    }
-                }
-                false => {
-                    connection.request.open_late_ns += late_ns;
-                    connection.request.queued_ns += dial.ready_ns - dial.due_ns;
-                }
-            }
+        } else if connection.pending_ns.is_some() && !self.arrivals.is_closed_loop() {
+            connection.request.open_late_ns += late_ns;
+            connection.request.queued_ns += dial.ready_ns - dial.due_ns;
+        } else if connection.pending_ns.is_some() && std::mem::take(&mut connection.request.is_due_when_begun)
+        {
+            connection.pending_ns = Some(now);
         }
         match dial.result {
             Ok(stage) => connection.stage = stage,
@@ -153,13 +147,11 @@ impl Shard {
     /// The connection that a slot waited for failed, or takes no more requests. `at_once`: another can be opened.
     pub(super) fn not_joined(&mut self, slot: Slot, now: u64, at_once: bool) {
         self.dialer.connect_ended();
-        match at_once {
-            true => {
-                self.connections[slot].stage = Stage::Closed(now);
-                self.dialer.enqueue(slot, now);
-            }
-            false => self.pause(slot, now),
+        if !at_once {
+            return self.pause(slot, now);
         }
+        self.connections[slot].stage = Stage::Closed(now);
+        self.dialer.enqueue(slot, now);
     }
 
     /// The server has declared that it has not processed a request, which may therefore be sent again (RFC 9113,
