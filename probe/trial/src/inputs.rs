@@ -16,10 +16,7 @@ pub fn prepare(inputs: &[Input]) -> Result<Vec<String>, String> {
     for input in inputs {
         let path = &input.path;
         let share = prepare_file(input).map_err(|error| format!("inputs: {}: {error}", quoted(path)))?;
-        let (wanted, word) = match input.cached {
-            true => (1.0, "only"),
-            false => (0.0, "still"),
-        };
+        let (wanted, word) = if input.cached { (1.0, "only") } else { (0.0, "still") };
         if let Some(share) = share.filter(|share| (share - wanted).abs() > 0.01) {
             let percent = share * 100.0;
             missing.push(format!("page cache: {word} {percent:.0} % of {} lies in it", quoted(path)));

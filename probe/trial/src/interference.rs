@@ -20,21 +20,15 @@ pub struct Interference {
     texts: Vec<String>,
     files: Rc<KernelFiles>,
     plain: bool,
-    /// None: nothing is compared.
-    before: Option<State>,
-}
-
-/// The state of the probe and its host.
-struct State {
-    own: Inherited,
-    environment: Environment,
+    /// The state of the probe and of its host at the beginning. None: nothing is compared.
+    before: Option<(Inherited, Environment)>,
 }
 
 impl Interference {
     /// Remembers the probe's own limits and CPUs, to compare them later. `plain`: a plain command may change settings
     /// of the host.
     pub fn watch(files: Rc<KernelFiles>, plain: bool, is_compared: bool) -> Interference {
-        let state = || State { own: Inherited::of(0), environment: Environment::read(&files, plain) };
+        let state = || (Inherited::of(0), Environment::read(&files, plain));
         Interference { texts: Vec::new(), before: is_compared.then(state), plain, files }
     }
 
@@ -48,10 +42,9 @@ impl Interference {
     /// Compares all threads of the probe with what they were given: the schedule of its first, and either the CPUs of
     /// that one or some of these. `is_alone`: there is one thread.
     pub fn compare_threads(&mut self, cpus: &[CpuSet], is_alone: bool) {
-        let Some(before) = self.before.as_ref() else {
+        let Some((Inherited { scheduling, cpus: first_cpus, .. }, _)) = self.before else {
             return;
         };
-        let (scheduling, first_cpus) = (before.own.scheduling, before.own.cpus);
         let folder = (!is_alone).then(|| fs::read_dir("/proc/self/task"));
         let threads = folder.into_iter().flatten().flatten();
         let names = threads.flatten().map(|thread| thread.file_name());
@@ -76,17 +69,17 @@ impl Interference {
 
     /// In words, which of the probe's limits were lowered. Since then any call of the probe may have failed.
     pub fn lowered_limits(&self) -> Option<String> {
-        self.before.as_ref()?.own.limits.lowered_to(&Limits::of(0))
+        let (own, _) = self.before.as_ref()?;
+        own.limits.lowered_to(&Limits::of(0))
     }
 
     /// Compares the probe's CPUs and environment with those at the beginning, and gives all texts.
     pub fn finish(&mut self) -> Vec<String> {
-        if let Some(before) = self.before.take() {
+        if let Some((Inherited { cpus, .. }, environment)) = self.before.take() {
             let now = Environment::read(&self.files, self.plain);
-            for text in before.environment.changed_to(&now) {
+            for text in environment.changed_to(&now) {
                 self.add(text);
             }
-            let cpus = before.own.cpus;
             if cpus.is_some() && cpus != sched_getaffinity(0).ok() {
                 self.add("the probe was moved to other CPUs".into());
             }

@@ -30,7 +30,7 @@ pub const NO_ENGINE: &str = "this is the probe for trials without loads: `ringsi
 pub fn main(name: &str, engine: Option<&Engine>) -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().skip(1).collect();
     match arguments.first().map(|argument| argument.to_str()) {
-        None => run(engine),
+        None => run(engine).unwrap_or_else(|why| refuse(&why)),
         Some(Some("--version")) => {
             let version = env!("CARGO_PKG_VERSION");
             print(&format!("{name} {version} protocol {PROTOCOL}\n"))
@@ -41,21 +41,14 @@ pub fn main(name: &str, engine: Option<&Engine>) -> ExitCode {
     }
 }
 
-fn run(engine: Option<&Engine>) -> ExitCode {
-    match prepare_and_run(engine) {
-        Ok(done) => done,
-        Err(why) => refuse(&why),
-    }
-}
-
 /// The error is why a trial did not take place.
-fn prepare_and_run(engine: Option<&Engine>) -> Result<ExitCode, String> {
+fn run(engine: Option<&Engine>) -> Result<ExitCode, String> {
     let parent = parent_id();
     let system = |what: &str, error: std::io::Error| format!("{what}: {error}");
     set_parent_death_signal(libc::SIGTERM).map_err(|error| system("PR_SET_PDEATHSIG", error.into()))?;
     // Before anything else: from here on no signal is lost.
     let signals = sys::signal_file().map_err(|error| system("signalfd", error))?;
-    sys::hide_from_others().map_err(|error| system("PR_SET_DUMPABLE", error))?;
+    sys::set_dumpable(false).map_err(|error| system("PR_SET_DUMPABLE", error))?;
     let mut requests = Requests::of_stdin().map_err(|error| system("stdin", error))?;
     // Without any request, the error is that of an empty one.
     let mut line = requests.next(&signals)?.unwrap_or_default();

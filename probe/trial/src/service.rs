@@ -16,8 +16,9 @@ pub enum Phase {
 }
 
 pub struct Service {
-    phase: Phase,
-    due_ns: u64,
+    pub phase: Phase,
+    /// When the phase ends at the latest.
+    pub due_ns: u64,
     ready_s: f64,
     idle_ns: u64,
     end_ns: u64,
@@ -48,15 +49,6 @@ impl Service {
             next_step: 0,
             steps: request.steps.len(),
         }
-    }
-
-    pub fn phase(&self) -> Phase {
-        self.phase
-    }
-
-    /// When the phase ends at the latest.
-    pub fn due_ns(&self) -> u64 {
-        self.due_ns
     }
 
     /// The program printed `::ready`. False when it did so before.
@@ -135,7 +127,7 @@ mod tests {
             service.ready(0);
             for (&number, next) in taken.iter().zip(1..) {
                 assert_eq!(service.step(2_000_000_000), Step::Drive(number));
-                assert_eq!(service.phase(), Phase::Driven);
+                assert_eq!(service.phase, Phase::Driven);
                 assert_eq!(service.step(9_000_000_000), Step::Wait);
                 service.driven(2_000_000_000, taken.get(next).copied());
             }
@@ -149,9 +141,9 @@ mod tests {
         assert_eq!(service.step(4_999_999_999), Step::Wait);
         assert!(service.ready(10));
         assert!(!service.ready(20));
-        assert_eq!(service.due_ns(), 1_000_000_010);
+        assert_eq!(service.due_ns, 1_000_000_010);
         assert_eq!(service.step(1_000_000_010), Step::Terminate);
-        assert_eq!(service.phase(), Phase::Ending);
+        assert_eq!(service.phase, Phase::Ending);
         assert_eq!(service.step(3_000_000_009), Step::Wait);
         let late = Cause::TimedOut("still ran 2 s after SIGTERM".into());
         assert_eq!(service.step(3_000_000_010), Step::GiveUp(late));

@@ -34,15 +34,17 @@ pub struct Session<'a> {
     parent: Option<i32>,
     /// The isolation that the probe should have but lacks, such as namespaces, and why.
     lacking: Vec<String>,
-    places: Places,
+    /// Where programs may leave files.
+    pub places: Places,
     cpus: ProbeCpus,
-    cgroup: Option<Cgroup>,
-    launcher: Launcher,
+    /// That of the previous trial, if it can be used again.
+    pub cgroup: Option<Cgroup>,
+    pub launcher: Launcher,
     trials: u64,
     /// How long the last trial took.
     last_ns: u64,
-    files: Rc<KernelFiles>,
-    procfs: ProcFs,
+    pub files: Rc<KernelFiles>,
+    pub procfs: ProcFs,
 }
 
 impl<'a> Session<'a> {
@@ -99,21 +101,10 @@ impl<'a> Session<'a> {
         }
         let is_brief = request.plain && self.last_ns < BRIEF_NS;
         let is_compared = !is_brief || self.trials % COMPARED == 0;
-        let setup = Setup {
-            loads,
-            missing,
-            inherited_cpus,
-            reference,
-            cgroup: self.cgroup.take(),
-            files: Rc::clone(&self.files),
-            procfs: &mut self.procfs,
-            signals: signals.as_fd(),
-            places: &mut self.places,
-            launcher: &mut self.launcher,
-            is_compared,
-        };
+        let setup =
+            Setup { loads, missing, inherited_cpus, reference, signals: signals.as_fd(), is_compared };
         let begin_ns = clock::now_ns();
-        let done = run(&request, setup, notices, writer)
+        let done = run(&request, setup, self, notices, writer)
             .map_err(|error| format!("cannot begin the trial: {error}"))?;
         Ok(done.map(|(is_good, cgroup)| {
             self.cgroup = cgroup;

@@ -1,6 +1,7 @@
 //! The kernel's clocks as nanoseconds.
 
 use crate::os;
+pub use crate::os::sleep_until;
 
 /// CLOCK_MONOTONIC: the same for all threads, and for servers on this machine.
 pub fn now_ns() -> u64 {
@@ -20,11 +21,6 @@ pub fn ahead_of_raw_ns() -> i64 {
 /// CLOCK_REALTIME, by which the kernel stamps what arrives.
 pub fn realtime_ns() -> u64 {
     ns_of(libc::CLOCK_REALTIME)
-}
-
-/// Sleeps until an instant of [`now_ns`], or a signal.
-pub fn sleep_until(at_ns: u64) {
-    os::sleep_until(at_ns);
 }
 
 /// CPU time of the calling thread.

@@ -58,6 +58,9 @@ pub fn parse<T: FromJson>(bytes: &[u8]) -> Result<T, String> {
     Ok(value)
 }
 
+/// The error is one line.
+type Taken = Result<(), String>;
+
 /// A JSON text of which the beginning has been read.
 pub struct Reader<'a> {
     rest: &'a str,
@@ -72,7 +75,7 @@ impl Reader<'_> {
         Ok(Reader { rest, bytes: rest.len(), depth: 0 })
     }
 
-    fn end(&mut self) -> Result<(), String> {
+    fn end(&mut self) -> Taken {
         match self.next() {
             None => Ok(()),
             Some(_) => Err(self.expected("the end")),
@@ -93,11 +96,8 @@ impl Reader<'_> {
         rest.is_some()
     }
 
-    fn take(&mut self, token: &str) -> Result<(), String> {
-        match self.takes(token) {
-            true => Ok(()),
-            false => Err(self.expected(token)),
-        }
+    fn take(&mut self, token: &str) -> Taken {
+        self.takes(token).then_some(()).ok_or_else(|| self.expected(token))
     }
 
     fn expected(&self, what: &str) -> String {
@@ -110,11 +110,7 @@ impl Reader<'_> {
     }
 
     /// The elements between two brackets, separated by commas; `each` reads one.
-    fn list(
-        &mut self,
-        [open, close]: [&str; 2],
-        each: &mut dyn FnMut(&mut Self) -> Result<(), String>,
-    ) -> Result<(), String> {
+    fn list(&mut self, [open, close]: [&str; 2], each: &mut dyn FnMut(&mut Self) -> Taken) -> Taken {
         self.take(open)?;
         self.depth += 1;
         if self.depth > MAX_DEPTH {
@@ -133,10 +129,7 @@ impl Reader<'_> {
     }
 
     /// An object; `each` reads the value of a key.
-    pub fn object(
-        &mut self,
-        each: &mut dyn FnMut(&mut Self, &str) -> Result<(), String>,
-    ) -> Result<(), String> {
+    pub fn object(&mut self, each: &mut dyn FnMut(&mut Self, &str) -> Taken) -> Taken {
         self.list(["{", "}"], &mut |from| {
             let key = String::read(from)?;
             from.take(":")?;
@@ -145,7 +138,7 @@ impl Reader<'_> {
     }
 
     /// The value of a key that may be named once.
-    pub fn once<T: FromJson>(&mut self, value: &mut Option<T>) -> Result<(), String> {
+    pub fn once<T: FromJson>(&mut self, value: &mut Option<T>) -> Taken {
         match value.replace(T::read(self)?) {
             None => Ok(()),
             Some(_) => Err("named twice".into()),
@@ -153,7 +146,7 @@ impl Reader<'_> {
     }
 
     /// Any value.
-    pub fn skip(&mut self) -> Result<(), String> {
+    pub fn skip(&mut self) -> Taken {
         match self.next() {
             Some('{') => self.object(&mut |from, _| from.skip()),
             Some('[') => self.list(["[", "]"], &mut Self::skip),
@@ -254,10 +247,7 @@ impl FromJson for IpAddr {
 
 impl<T: FromJson> FromJson for Option<T> {
     fn read(from: &mut Reader) -> Result<Option<T>, String> {
-        match from.takes("null") {
-            true => Ok(None),
-            false => T::read(from).map(Some),
-        }
+        (!from.takes("null")).then(|| T::read(from)).transpose()
     }
 
     fn left_out() -> Option<Option<T>> {

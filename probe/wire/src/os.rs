@@ -1,7 +1,7 @@
 //! System calls as safe functions: those of trials. Files that they open are closed on exec.
 #![allow(unsafe_code)]
 
-use libc::{c_int, c_long, c_uint};
+use libc::{c_int, c_long, c_uint, c_ulong};
 use std::ffi::{CStr, CString, OsStr, OsString};
 use std::fmt;
 use std::io;
@@ -47,10 +47,10 @@ impl fmt::Display for Errno {
 
 /// The value that a call returned, unless it failed.
 pub(crate) fn checked<T: PartialOrd + Default>(returned: T) -> Result<T> {
-    match returned < T::default() {
-        true => Err(Errno::last()),
-        false => Ok(returned),
+    if returned < T::default() {
+        return Err(Errno::last());
     }
+    Ok(returned)
 }
 
 pub(crate) fn done(returned: c_int) -> Result<()> {
@@ -116,26 +116,8 @@ pub fn find_byte(byte: u8, bytes: &[u8]) -> Option<usize> {
     (!found.is_null()).then(|| found as usize - bytes.as_ptr() as usize)
 }
 
-/// The last position of a byte.
-pub fn find_last_byte(byte: u8, bytes: &[u8]) -> Option<usize> {
-    let found = unsafe { libc::memrchr(bytes.as_ptr().cast(), byte.into(), bytes.len()) };
-    (!found.is_null()).then(|| found as usize - bytes.as_ptr() as usize)
-}
-
-pub fn pread(file: impl AsFd, into: &mut [u8], offset: i64) -> Result<usize> {
-    let (at, bytes) = (into.as_mut_ptr().cast(), into.len());
-    let count = unsafe { libc::pread(raw(&file), at, bytes, offset) };
-    checked(count).map(|count| count as usize)
-}
-
 pub fn write(file: impl AsFd, bytes: &[u8]) -> Result<usize> {
     let count = unsafe { libc::write(raw(&file), bytes.as_ptr().cast(), bytes.len()) };
-    checked(count).map(|count| count as usize)
-}
-
-pub fn pwrite(file: impl AsFd, bytes: &[u8], offset: i64) -> Result<usize> {
-    let (at, length) = (bytes.as_ptr().cast(), bytes.len());
-    let count = unsafe { libc::pwrite(raw(&file), at, length, offset) };
     checked(count).map(|count| count as usize)
 }
 
@@ -198,11 +180,6 @@ pub fn readlinkat(folder: impl AsFd, name: impl AsRef<OsStr>) -> Result<Vec<u8>>
     let count = checked(unsafe { libc::readlinkat(raw(&folder), name.as_ptr(), at, bytes) })?;
     target.truncate(count as usize);
     Ok(target)
-}
-
-pub fn is_readable(path: &str) -> bool {
-    let path = to_c(path);
-    path.is_ok_and(|path| unsafe { libc::access(path.as_ptr(), libc::R_OK) } == 0)
 }
 
 /// A counter of this thread and of the processes that it starts, from the next program on that one of them executes.
@@ -284,13 +261,15 @@ impl<'a> PollFd<'a> {
     }
 }
 
-/// How many are ready. None: there is no end of the wait.
+/// How many are ready; none also where a signal has ended the wait. `time_ns`: None if nothing else ends it.
 pub fn poll(files: &mut [PollFd], time_ns: Option<u64>) -> Result<usize> {
     let time = time_ns.map(timespec);
     let time = time.as_ref().map_or(ptr::null(), |time| time as *const _);
     let count = files.len() as libc::nfds_t;
-    let ready = unsafe { libc::ppoll(files.as_mut_ptr().cast(), count, time, ptr::null()) };
-    checked(ready).map(|ready| ready as usize)
+    match checked(unsafe { libc::ppoll(files.as_mut_ptr().cast(), count, time, ptr::null()) }) {
+        Err(Errno::INTR) => Ok(0),
+        ready => ready.map(|ready| ready as usize),
+    }
 }
 
 fn timespec(ns: u64) -> libc::timespec {
@@ -309,14 +288,8 @@ pub fn sleep_until(at_ns: u64) {
     unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &at, none) };
 }
 
-/// The entries of a folder, `.` and `..` included.
+/// The names in a folder, `.` and `..` included.
 pub struct Dir(ptr::NonNull<libc::DIR>);
-
-pub struct DirEntry {
-    pub name: OsString,
-    /// Not every file system says what a file is.
-    pub may_be_folder: bool,
-}
 
 impl Dir {
     pub fn new(folder: OwnedFd) -> Result<Dir> {
@@ -334,9 +307,9 @@ impl Dir {
 }
 
 impl Iterator for Dir {
-    type Item = Result<DirEntry>;
+    type Item = Result<OsString>;
 
-    fn next(&mut self) -> Option<Result<DirEntry>> {
+    fn next(&mut self) -> Option<Result<OsString>> {
         // SAFETY: the directory is open, and no other thread has it. Its entry is valid until the next call; errno tells
         // an error from the end.
         unsafe {
@@ -346,10 +319,8 @@ impl Iterator for Dir {
                 let error = Errno::last();
                 return (error.0 != 0).then_some(Err(error));
             }
-            Some(Ok(DirEntry {
-                name: OsString::from_vec(CStr::from_ptr((*entry).d_name.as_ptr()).to_bytes().to_vec()),
-                may_be_folder: [libc::DT_DIR, libc::DT_UNKNOWN].contains(&(*entry).d_type),
-            }))
+            let name = CStr::from_ptr((*entry).d_name.as_ptr());
+            Some(Ok(OsString::from_vec(name.to_bytes().to_vec())))
         }
     }
 }
@@ -425,12 +396,12 @@ pub fn page_bytes() -> usize {
 
 /// This process gets the signal when its parent ends.
 pub fn set_parent_death_signal(signal: c_int) -> Result<()> {
-    done(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, signal as libc::c_ulong, 0, 0, 0) })
+    done(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, signal as c_ulong, 0, 0, 0) })
 }
 
 /// Orphans among its descendants become children of this process.
 pub fn become_subreaper() -> Result<()> {
-    done(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1 as libc::c_ulong, 0, 0, 0) })
+    done(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1 as c_ulong, 0, 0, 0) })
 }
 
 pub fn new_session() -> Result<()> {
@@ -497,13 +468,7 @@ pub fn set_own_priority(nice: i32) -> Result<()> {
 }
 
 /// `flags`: MS_….
-pub fn mount(
-    source: &str,
-    target: &str,
-    kind: &str,
-    flags: libc::c_ulong,
-    data: Option<&CStr>,
-) -> Result<()> {
+pub fn mount(source: &str, target: &str, kind: &str, flags: c_ulong, data: Option<&CStr>) -> Result<()> {
     let (source, target, kind) = (to_c(source)?, to_c(target)?, to_c(kind)?);
     let data = data.map_or(ptr::null(), CStr::as_ptr).cast();
     done(unsafe { libc::mount(source.as_ptr(), target.as_ptr(), kind.as_ptr(), flags, data) })

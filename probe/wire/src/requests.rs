@@ -1,6 +1,6 @@
 //! The requests, one line each: a probe carries out one trial after another.
 
-use crate::os::{poll, Errno, PollFd};
+use crate::os::{poll, PollFd};
 use crate::sys;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -89,13 +89,9 @@ impl Requests {
         let stdin = self.reader.get_ref().as_fd();
         loop {
             let mut files = [PollFd::readable(stdin), PollFd::readable(signals.as_fd())];
-            match poll(&mut files, None) {
-                Ok(_) => {}
-                Err(Errno::INTR) => continue,
-                Err(_) => return false,
-            }
-            if files[0].is_ready() {
-                return true;
+            let polled = poll(&mut files, None);
+            if polled.is_err() || files[0].is_ready() {
+                return polled.is_ok();
             }
             // The last orphans of a trial may be told of now.
             if sys::end_requested(signals) {

@@ -62,24 +62,20 @@ pub fn pending_signals(signals: BorrowedFd<'_>) -> impl Iterator<Item = Received
 
 fn next_signal(signals: BorrowedFd) -> Option<Received> {
     let mut buffer = [0; size_of::<libc::signalfd_siginfo>()];
+    os::read(signals, &mut buffer).ok().filter(|&count| count >= 16)?;
     // ssi_signo, ssi_errno, ssi_code and ssi_pid stand first, four bytes each.
-    let number = |buffer: &[u8], at: usize| {
+    let number = |at: usize| {
         let bytes = [buffer[at], buffer[at + 1], buffer[at + 2], buffer[at + 3]];
         i32::from_ne_bytes(bytes)
     };
-    match os::read(signals, &mut buffer) {
-        Ok(count) if count >= 16 => {
-            let (signal, code, pid) = (number(&buffer, 0), number(&buffer, 8), number(&buffer, 12));
-            // Only with these two does the kernel itself enter the sender.
-            let sender = match code {
-                libc::SI_USER | libc::SI_TKILL if pid > 0 => Sender::Process(pid),
-                libc::SI_USER | libc::SI_TKILL => Sender::Outside,
-                _ => Sender::Unknown,
-            };
-            Some(Received { signal, sender })
-        }
-        _ => None,
-    }
+    let (signal, code, pid) = (number(0), number(8), number(12));
+    // Only with these two does the kernel itself enter the sender.
+    let sender = match code {
+        libc::SI_USER | libc::SI_TKILL if pid > 0 => Sender::Process(pid),
+        libc::SI_USER | libc::SI_TKILL => Sender::Outside,
+        _ => Sender::Unknown,
+    };
+    Some(Received { signal, sender })
 }
 
 /// Whether one of the pending signals, which are taken, asks for the end.
@@ -180,12 +176,8 @@ pub fn children_usage() -> Usage {
     }
 }
 
-/// Hides the probe's files and memory below /proc, and closes it to tracers, for processes without privileges.
-pub fn hide_from_others() -> io::Result<()> {
-    set_dumpable(false)
-}
-
-/// Whether files below /proc belong to the user.
+/// Whether files of this process below /proc belong to the user. If not, it hides these and its memory from processes
+/// without privileges, and is closed to tracers.
 pub fn set_dumpable(dumpable: bool) -> io::Result<()> {
     let dumpable = libc::c_ulong::from(dumpable);
     // SAFETY: the call takes numbers only.

@@ -1,8 +1,7 @@
 //! JSON lines on stdout. They are buffered while the trial runs, so that writing them and waking the reader cost
 //! the contender nothing.
 
-use crate::os;
-use crate::os::{poll, Errno, PollFd};
+use crate::os::{self, poll, Errno, PollFd};
 use std::fmt::Display;
 use std::io::Write;
 use std::os::unix::io::BorrowedFd;
@@ -30,10 +29,10 @@ impl<'a> Writer<'a> {
     /// Never blocks: a slow reader must not delay the enforcement of limits.
     pub fn send(&mut self, message: &impl Display, urgent: bool) -> Result<(), ReaderGone> {
         writeln!(self.buffer, "{message}").expect("memory takes all");
-        match urgent || self.buffer.len() >= BUFFER_BYTES {
-            true => self.flush(),
-            false => Ok(()),
+        if urgent || self.buffer.len() >= BUFFER_BYTES {
+            self.flush()?;
         }
+        Ok(())
     }
 
     /// Writes what is buffered, as far as the reader takes it at once.
@@ -51,8 +50,8 @@ impl<'a> Writer<'a> {
         while written < self.buffer.len() {
             let mut ready = [PollFd::writable(self.file)];
             match poll(&mut ready, wait_ns) {
-                Ok(0) => break,
-                Ok(_) | Err(Errno::INTR) => {}
+                Ok(0) if wait_ns.is_some() => break,
+                Ok(_) => {}
                 // No descriptor is allowed any more. The end may wait in the call itself.
                 Err(_) if wait_ns.is_some() => break,
                 Err(_) => {}

@@ -5,7 +5,7 @@ use rustix::pipe::{pipe_with, PipeFlags};
 use std::io;
 use std::os::unix::io::{AsFd, OwnedFd};
 use std::thread::{Builder, JoinHandle};
-use wire::os::{poll, Errno, PollFd};
+use wire::os::{poll, PollFd};
 use wire::pin;
 
 const MAX_BUSY_TURNS: u32 = 1000;
@@ -39,9 +39,7 @@ impl Background {
                 busy_turns = 0;
                 let mut files = [&stub.epoll, &done].map(|file| PollFd::readable(file.as_fd()));
                 // Without waiting there is no end either.
-                let fails =
-                    matches!(poll(&mut files, stub.next_due_ns()), Err(error) if error != Errno::INTR);
-                if fails || files[1].is_ready() {
+                if poll(&mut files, stub.next_due_ns()).is_err() || files[1].is_ready() {
                     return stub;
                 }
             }

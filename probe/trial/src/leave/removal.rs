@@ -38,7 +38,7 @@ fn remove(top: BorrowedFd, deadline: Instant, count: &mut u64) -> os::Result<boo
     while let Some(level) = levels.last_mut() {
         let mut inner = None;
         for entry in Dir::read_from(&folder)? {
-            let name = entry?.name;
+            let name = entry?;
             if name == "." || name == ".." || level.stays.contains(&name) {
                 continue;
             }

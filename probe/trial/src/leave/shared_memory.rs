@@ -1,11 +1,10 @@
 //! Shared memory of the probe's own: a file system in place of the host's /dev/shm, and System V objects in a namespace
 //! of IPC. Both end with the probe, and hold only what programs of its trials have made.
 
-use std::ffi::CString;
+use std::ffi::{CString, OsString};
 use std::io;
 use std::os::unix::io::OwnedFd;
-use wire::os;
-use wire::os::{fstat, fstatvfs, openat, Dir, DirEntry, Errno};
+use wire::os::{self, fstat, fstatvfs, openat, Dir, Errno};
 use wire::sys;
 
 const PLACE: &str = "/dev/shm";
@@ -16,7 +15,7 @@ pub struct SharedMemory {
     pub device: u64,
     /// The number of inodes in the file system without any file.
     inodes: u64,
-    /// The POSIX queues of the namespace; None if the kernel does not show them.
+    /// A folder of the POSIX queues in the namespace; None if the kernel does not show them.
     queues: Option<OwnedFd>,
 }
 
@@ -40,7 +39,9 @@ impl SharedMemory {
         let folder = os::open(PLACE, flags)?;
         let inodes = inodes(&fstatvfs(&folder)?);
         let device = fstat(&folder)?.st_dev;
-        Ok(Some(SharedMemory { folder, device, inodes, queues: queues().ok() }))
+        // The folder has no place among the files.
+        let queues = os::detached_mount("mqueue").and_then(|mounted| openat(mounted, ".", flags)).ok();
+        Ok(Some(SharedMemory { folder, device, inodes, queues }))
     }
 
     /// How many files, System V objects and POSIX queues there are. With millions it takes no longer than with one.
@@ -48,7 +49,7 @@ impl SharedMemory {
         let inodes = fstatvfs(&self.folder).map_or(0, |now| inodes(&now));
         let files = match inodes.saturating_sub(self.inodes) {
             // The kernel may still have some that were deleted.
-            count if count > 0 && self.has_files() => count,
+            count if count > 0 && entries(&self.folder).next().is_some() => count,
             _ => 0,
         };
         let queues = self.queues.as_ref().map_or(0, |queues| entries(queues).count());
@@ -61,23 +62,12 @@ impl SharedMemory {
             fstatvfs(&self.folder).map_or(0, |now| now.f_blocks.saturating_sub(now.f_bfree) * now.f_frsize);
         files + sys::system_v().resident_bytes
     }
-
-    fn has_files(&self) -> bool {
-        entries(&self.folder).next().is_some()
-    }
 }
 
-fn entries(folder: &OwnedFd) -> impl Iterator<Item = DirEntry> {
+fn entries(folder: &OwnedFd) -> impl Iterator<Item = OsString> {
     let entries = Dir::read_from(folder).into_iter().flatten();
     // The first are `.` and `..`.
     entries.flatten().skip(2)
-}
-
-/// A folder of the POSIX queues in this namespace of IPC, which has no place among the files.
-fn queues() -> io::Result<OwnedFd> {
-    let mounted = os::detached_mount("mqueue")?;
-    let flags = libc::O_RDONLY | libc::O_DIRECTORY;
-    Ok(openat(&mounted, ".", flags)?)
 }
 
 fn inodes(of: &libc::statvfs) -> u64 {

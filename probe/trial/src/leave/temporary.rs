@@ -10,8 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::io::{AsFd, OwnedFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
-use wire::os;
-use wire::os::{fchmod, fstat, mkdirat, openat, statat, try_lock, unlinkat, user_id, Dir, Errno};
+use wire::os::{self, fchmod, fstat, mkdirat, openat, statat, try_lock, unlinkat, user_id, Dir, Errno};
 
 /// Short, for the paths of sockets. The probe removes unlocked folders of the user that have such a name.
 const PREFIX: &str = "ringside-tmp-";
@@ -34,7 +33,9 @@ impl Temporary {
     pub fn new(shared: &str) -> io::Result<Temporary> {
         let folder = open_shared(shared)?;
         loop {
-            let name = random_name();
+            // The keys of a map's hasher are random.
+            let random = format!("{:016x}", RandomState::new().build_hasher().finish());
+            let name = format!("{PREFIX}{}", &random[..RANDOM_CHARACTERS]);
             match mkdirat(&folder, &name) {
                 Ok(()) => {}
                 Err(Errno::EXIST) => continue,
@@ -56,7 +57,8 @@ impl Temporary {
     /// one.
     pub fn clear(&self) -> (u64, bool) {
         let is_in_place = self.is_in_place();
-        if is_in_place && is_empty(&self.folder) {
+        let is_empty = |names: Dir| names.flatten().all(|name| name == "." || name == "..");
+        if is_in_place && Dir::read_from(&self.folder).is_ok_and(is_empty) {
             return (0, true);
         }
         let Removed { count, all } = self.remove_content();
@@ -93,18 +95,16 @@ impl Drop for Temporary {
 /// Removes the folders of probes that were killed.
 pub fn sweep(shared: &str) -> io::Result<()> {
     let folder = open_shared(shared)?;
-    for entry in Dir::read_from(&folder)?.flatten() {
-        let name = &entry.name;
+    for name in Dir::read_from(&folder)?.flatten() {
         let random = name.as_bytes().strip_prefix(PREFIX.as_bytes());
-        let is_ours = random.is_some_and(|random| random.len() == RANDOM_CHARACTERS) && entry.may_be_folder;
-        if !is_ours {
+        if !random.is_some_and(|random| random.len() == RANDOM_CHARACTERS) {
             continue;
         }
-        if let Some(left) = lock(&folder, name) {
+        if let Some(left) = lock(&folder, &name) {
             let of_this_user = fstat(&left).is_ok_and(|own| own.st_uid == user_id());
             if of_this_user {
                 remove_below(left.as_fd(), Instant::now() + REMOVAL_TIMEOUT);
-                let _ = unlinkat(&folder, name, libc::AT_REMOVEDIR);
+                let _ = unlinkat(&folder, &name, libc::AT_REMOVEDIR);
             }
         }
     }
@@ -120,13 +120,7 @@ fn open_shared(path: &str) -> io::Result<OwnedFd> {
     Ok(os::open(path, flags)?)
 }
 
-fn random_name() -> String {
-    // The keys of a map's hasher are random.
-    let random = format!("{:016x}", RandomState::new().build_hasher().finish());
-    format!("{PREFIX}{}", &random[..RANDOM_CHARACTERS])
-}
-
-/// Opens and locks a folder; None if another process has locked it, or has just removed it.
+/// Opens and locks a folder; None if it is none, or if another process has locked it, or has just removed it.
 fn lock(parent: &OwnedFd, name: impl AsRef<OsStr> + Copy) -> Option<OwnedFd> {
     let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW;
     let folder = openat(parent, name, flags).ok()?;
@@ -134,14 +128,6 @@ fn lock(parent: &OwnedFd, name: impl AsRef<OsStr> + Copy) -> Option<OwnedFd> {
     let own = fstat(&folder).ok()?;
     let now = statat(parent, name, libc::AT_SYMLINK_NOFOLLOW).ok()?;
     ((own.st_dev, own.st_ino) == (now.st_dev, now.st_ino)).then_some(folder)
-}
-
-fn is_empty(folder: &OwnedFd) -> bool {
-    let mut entries = match Dir::read_from(folder) {
-        Ok(entries) => entries.flatten(),
-        Err(_) => return false,
-    };
-    entries.all(|entry| entry.name == "." || entry.name == "..")
 }
 
 #[cfg(test)]

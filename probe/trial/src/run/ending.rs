@@ -7,7 +7,7 @@ use crate::sample::host::HostBaseline;
 use std::time::{Duration, Instant};
 use wire::cause::Cause;
 use wire::messages::Pressure;
-use wire::os::{poll, Errno, PollFd};
+use wire::os::{poll, PollFd};
 
 /// How long processes of a program that has ended by itself have to follow it: a runtime's helper ends when it sees
 /// that the runtime is gone, and on a busy machine that takes a while.
@@ -31,11 +31,6 @@ impl Trial<'_, '_> {
         }
     }
 
-    pub(super) fn take_end(&mut self) -> End {
-        self.note_end(self.now_ns());
-        self.end.take().expect("noted")
-    }
-
     /// The program has ended by itself: reads what it wrote before, and gives other processes time to follow it, under
     /// the same limits. Returns how many count as left behind, where that is decided already.
     pub(super) fn follow(&mut self, end: &End) -> Result<Option<u64>, Abort> {
@@ -52,12 +47,10 @@ impl Trial<'_, '_> {
             if self.sampling.due_ns().is_some() {
                 self.begin_sampling()?;
             }
-            let signals = self.supervisor.signals();
+            let signals = self.supervisor.signals;
             let mut files = [self.sampling.file().unwrap_or(signals), signals].map(PollFd::readable);
-            match poll(&mut files, Some(COUNTING.as_nanos() as u64)) {
-                Ok(_) | Err(Errno::INTR) => {}
-                Err(error) => return Err(Abort::Failed(error.into())),
-            }
+            poll(&mut files, Some(COUNTING.as_nanos() as u64))
+                .map_err(|error| Abort::Failed(error.into()))?;
             self.read_signals();
             for taken in self.sampling.taken() {
                 self.write_sample(taken)?;
@@ -71,9 +64,9 @@ impl Trial<'_, '_> {
     /// Reads what is left of the program's output when no process is left. Returns the error of a last line that has no
     /// newline, which matters only when the program ended by itself, and whether others wrote to stdout after its end.
     pub(super) fn drain(&mut self, now_ns: u64) -> Result<(Option<String>, bool), Abort> {
-        let before = self.output.stdout.bytes();
+        let before = self.output.stdout.bytes;
         let (events, last) = self.output.drain(now_ns);
-        let late = self.cause.is_none() && self.output.stdout.bytes() > before;
+        let late = self.cause.is_none() && self.output.stdout.bytes > before;
         if late {
             // The trial fails, so that no line of them counts.
             self.check_output();
@@ -86,9 +79,7 @@ impl Trial<'_, '_> {
         self.check_output();
         let mut last_line_error = None;
         match last {
-            Some(Err(why)) => {
-                last_line_error = Some(format!("{why} (the last line has no newline)"));
-            }
+            Some(Err(why)) => last_line_error = Some(format!("{why} (the last line has no newline)")),
             Some(event) => self.handle(event, now_ns, false)?,
             None => {}
         }

@@ -2,7 +2,7 @@
 
 use super::{Abort, Trial};
 use crate::says::protocol_line::{Event, Parsed};
-use crate::tree::listener::Owner;
+use crate::tree::listener::{still_listens, Owner};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 use wire::cause::Cause;
@@ -93,7 +93,7 @@ impl Trial<'_, '_> {
         };
         let (address, since) = (SocketAddr::new(self.host(), port), Instant::now());
         // The kernel may close files of io_uring some time after its process.
-        while self.supervisor.still_listens(&self.unknown_listeners, address) {
+        while still_listens(self.supervisor.procfs, &self.unknown_listeners, address) {
             if since.elapsed() > CLOSING {
                 let why = format!("::ready names port {port}, which is another program's");
                 self.cause = Some(Cause::WrongEvidence(format!(
@@ -106,8 +106,8 @@ impl Trial<'_, '_> {
     }
 
     pub(super) fn check_output(&mut self) {
-        if self.output.exceeds_limit() {
-            let limit = self.request.limits.output_bytes;
+        let limit = self.request.limits.output_bytes;
+        if self.output.stdout.bytes + self.output.stderr.bytes > limit {
             self.stop(Cause::Flooded(format!("more than {limit} bytes of output")));
         }
     }

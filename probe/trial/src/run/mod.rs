@@ -21,23 +21,24 @@ use crate::sample::sampler::schedule::Schedule;
 use crate::sample::sampler::{Limits, Sampler};
 use crate::sample::sampling::{self, Sampling};
 use crate::service::Service;
-use crate::start::launch::{launch, Launched, Pipes};
+use crate::session::Session;
+use crate::start::launch::{launch, Launched};
 use crate::start::launcher::Launcher;
 use crate::tree::cgroup::Cgroup;
 use crate::tree::namespace;
 use crate::tree::supervise::Supervisor;
 use end::End;
-use outcome::Findings;
 use program_output::ProgramOutput;
 pub use setup::Setup;
 use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::io::OwnedFd;
 use std::rc::Rc;
+use std::sync::Arc;
 use wire::cause::Cause;
 use wire::clock;
 use wire::messages::{Started, Verdict};
-use wire::os::{parent_id, sched_getaffinity, CpuSet};
+use wire::os::{parent_id, CpuSet};
 use wire::pin;
 use wire::request::{Request, PROTOCOL};
 use wire::requests::Requests;
@@ -100,22 +101,23 @@ struct Trial<'a, 'w> {
 pub fn run(
     request: &Request,
     mut setup: Setup,
+    session: &mut Session,
     notices: &mut Requests,
     writer: &mut Writer,
 ) -> io::Result<Result<(bool, Option<Cgroup>), ReaderGone>> {
     let probe_cpu_ns = clock::process_cpu_ns();
     let program_cpus = pin::program_cpus(request, &setup.inherited_cpus);
-    let host = setup.is_compared.then(|| HostBaseline::read(&setup.files, &program_cpus));
+    let host = setup.is_compared.then(|| HostBaseline::read(&session.files, &program_cpus));
     // Before there is a program that could change what it finds.
-    let interference = Interference::watch(Rc::clone(&setup.files), request.plain, setup.is_compared);
+    let interference = Interference::watch(Rc::clone(&session.files), request.plain, setup.is_compared);
     let counters = request.counters.then(Counters::open);
-    let Launched { mut started, cgroup, pipes } =
-        launch(request, &setup.inherited_cpus, setup.launcher, setup.cgroup.take(), &mut setup.missing)?;
+    let kept = session.cgroup.take();
+    let Launched { mut started, cgroup, stdin, stdout, stderr } =
+        launch(request, &setup.inherited_cpus, &mut session.launcher, kept, &mut setup.missing)?;
     let (start_ns, failure) = (started.start_ns, started.failure.take());
-    setup.procfs.launcher = setup.launcher.pid();
-    let procfs = setup.procfs.clone();
-    let supervisor = Supervisor::new(started, cgroup, setup.signals, setup.procfs);
-    let Pipes { stdin, stdout, stderr } = pipes;
+    session.procfs.launcher = session.launcher.pid();
+    let procfs = session.procfs.clone();
+    let supervisor = Supervisor::new(started, cgroup, setup.signals, &mut session.procfs);
     // Not before the program was started: until then this process must have one thread.
     let service = request.service.as_ref();
     if let Some(loads) = &mut setup.loads {
@@ -141,11 +143,11 @@ pub fn run(
             Schedule::new(interval_ns, !request.plain),
             limits,
             request.timeline,
-            setup.places.shared.clone(),
+            session.places.shared.clone(),
         )),
-        places: setup.places,
-        launcher: setup.launcher,
-        files: setup.files,
+        places: &mut session.places,
+        launcher: &session.launcher,
+        files: Rc::clone(&session.files),
         start_ns,
         stdin,
         started_due_ns: None,
@@ -202,9 +204,10 @@ impl Trial<'_, '_> {
             Err(Abort::Failed(_)) if self.interference.lowered_limits().is_some() => {}
             ended => ended?,
         }
-        let end = self.take_end();
+        self.note_end(self.now_ns());
+        let end = self.end.take().expect("noted");
         // While the probe has all its threads.
-        let is_alone = self.loads.is_none() && !self.sampling.has_thread();
+        let is_alone = self.loads.is_none() && self.sampling.file().is_none();
         self.interference.compare_threads(&self.thread_cpus(), is_alone);
         if let Some(loads) = &mut self.loads {
             loads.interrupt();
@@ -246,14 +249,8 @@ impl Trial<'_, '_> {
         }
         // When no process is left that could write more.
         let left_files = self.places.clear();
-        let mut outcome = self.assemble(Findings {
-            end,
-            leftover: &leftover,
-            left_files,
-            sampler: &sampler,
-            last_line_error,
-            late_output,
-        });
+        let mut outcome =
+            self.assemble(end, &leftover, left_files, &sampler, last_line_error.as_deref(), late_output);
         if let Some(loads) = &self.loads {
             if let Some((verdict, why)) = loads.fault(outcome.outcome) {
                 (outcome.outcome, outcome.detail) = (verdict, why);
@@ -263,8 +260,10 @@ impl Trial<'_, '_> {
         // Otherwise the program may have changed the probe.
         let is_good =
             outcome.outcome == Verdict::Ok && outcome.interference.is_empty() && outcome.left_files == 0;
+        // None also while another owner still holds it.
+        let cgroup = self.supervisor.cgroup.take().and_then(|cgroup| Arc::try_unwrap(cgroup).ok());
         // A contender with rights there could have frozen or slowed it for the next one.
-        let cgroup = self.supervisor.take_cgroup().filter(|_| is_good && self.request.plain);
+        let cgroup = cgroup.filter(|_| is_good && self.request.plain);
         // Dropped before the outcome, whose reader then finds no cgroup of a probe that ends.
         let cgroup = cgroup.filter(Cgroup::can_be_used_again);
         self.writer.send(&outcome, false)?;
@@ -285,13 +284,6 @@ impl Trial<'_, '_> {
     /// When the next mark of a step is due.
     fn mark_due_ns(&self) -> Option<u64> {
         self.loads.as_ref().and_then(|loads| loads.next_mark_ns())
-    }
-
-    /// Whether a thread of the probe may run on a CPU of the program.
-    fn shares_cpus(&self) -> bool {
-        let own = sched_getaffinity(0).ok();
-        let mut sets = self.thread_cpus().into_iter().chain(own);
-        sets.any(|set| set.overlaps(&self.cpus))
     }
 
     fn now_ns(&self) -> u64 {
@@ -324,36 +316,39 @@ impl Trial<'_, '_> {
             }
 
             let due = self.sampling.due_ns();
-            let service = self.service.as_ref().map(Service::due_ns);
+            let service = self.service.as_ref().map(|service| service.due_ns);
             let times = [due, service, self.mark_due_ns(), self.started_due_ns];
             let times = times.into_iter().flatten();
             let times = times.chain(self.output.paused_until_ns(now));
             let next = times.fold(wall_ns, u64::min);
-            let ready = self.wait(now, next).map_err(Abort::Failed)?;
+            let (ready, loads) = self.wait(now, next).map_err(Abort::Failed)?;
+            let [signals, exited, reader_gone, samples, stdout, stderr, notices] = ready;
             let now = self.now_ns();
 
-            if ready.reader_gone {
+            if reader_gone {
                 return Err(ReaderGone.into());
             }
-            let reaped = ready.signals && self.read_signals();
-            if (ready.exited || reaped) && self.cause.is_none() {
+            let reaped = signals && self.read_signals();
+            if (exited || reaped) && self.cause.is_none() {
                 self.cause = Some(Cause::Exited);
                 // A program that ended while the rest was read did not end before.
-                self.note_end(if ready.exited { now } else { self.now_ns() });
+                self.note_end(if exited { now } else { self.now_ns() });
                 return Ok(());
             }
-            for index in ready.loads {
-                self.load_ended(index, now)?;
+            for index in loads {
+                if let Some(step) = self.loads.as_mut().and_then(|loads| loads.finish(index, now)) {
+                    self.step_ended(step)?;
+                }
             }
-            if ready.samples {
+            if samples {
                 for taken in self.sampling.taken() {
                     self.write_sample(taken)?;
                 }
             }
-            if ready.notices {
+            if notices {
                 self.read_notices(now)?;
             }
-            if ready.stdout {
+            if stdout {
                 let start_ns = self.start_ns;
                 let clock = || clock::now_ns().saturating_sub(start_ns);
                 for (t_ns, event) in self.output.read_stdout(&clock) {
@@ -365,7 +360,7 @@ impl Trial<'_, '_> {
                     }
                 }
             }
-            if ready.stderr {
+            if stderr {
                 self.output.read_stderr(now);
             }
             self.check_output();
@@ -386,12 +381,12 @@ impl Trial<'_, '_> {
 
     fn write_started(&mut self, missing: Vec<String>) -> Result<(), Abort> {
         let cgroup = self.supervisor.cgroup.as_ref();
-        let cgroup = cgroup.map(|cgroup| cgroup.path().to_string_lossy().into_owned());
+        let cgroup = cgroup.map(|cgroup| cgroup.path.to_string_lossy().into_owned());
         let t_ns = self.now_ns();
         let started = Started {
             version: PROTOCOL,
             // A number of the probe's own namespace means nothing to the reader.
-            pid: (!namespace::is_own()).then(|| self.supervisor.pid()),
+            pid: (!namespace::is_own()).then(|| self.supervisor.pid),
             t_ns,
             cgroup,
             missing,
@@ -404,7 +399,7 @@ impl Trial<'_, '_> {
     /// True when the program itself has ended.
     fn read_signals(&mut self) -> bool {
         let mut ended = false;
-        let pending: Vec<_> = sys::pending_signals(self.supervisor.signals()).collect();
+        let pending: Vec<_> = sys::pending_signals(self.supervisor.signals).collect();
         for Received { signal, sender } in pending {
             let name = match signal {
                 libc::SIGCHLD => {

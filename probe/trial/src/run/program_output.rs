@@ -68,22 +68,18 @@ impl ProgramOutput {
     pub fn drain(&mut self, now_ns: u64) -> (Vec<Parsed>, Option<Parsed>) {
         let mut lines = Vec::new();
         let mut more = true;
-        while more && self.stdout.bytes() <= self.max_bytes {
+        while more && self.stdout.bytes <= self.max_bytes {
             let (read, more_left) = self.parse_stdout(&|| now_ns);
             lines.extend(read.into_iter().map(|(_, line)| line));
             more = more_left;
         }
         more = true;
-        while more && self.stderr.bytes() <= self.max_bytes {
+        while more && self.stderr.bytes <= self.max_bytes {
             more = self.stderr.read(now_ns, &mut |_| {});
         }
         let mut last = None;
         self.parser.finish(&mut |line| last = Some(line));
         (lines, last)
-    }
-
-    pub fn exceeds_limit(&self) -> bool {
-        self.stdout.bytes() + self.stderr.bytes() > self.max_bytes
     }
 
     /// When to poll paused pipes again.

@@ -1,12 +1,13 @@
 //! The samples of a trial: when they are taken, and the limits that they show to be exceeded.
 
 use super::{Abort, Trial};
-use crate::sample::sampler::Excess;
-use crate::sample::sampling::{TakenSample, SAMPLE_TIMEOUT};
+use crate::sample::sampler::{Excess, TakenSample};
+use crate::sample::sampling::SAMPLE_TIMEOUT;
 use std::io;
+use std::os::unix::io::AsFd;
 use std::time::Duration;
 use wire::cause::Cause;
-use wire::os::{poll, Errno, PollFd};
+use wire::os::{poll, PollFd};
 use wire::pin;
 use wire::units::nanoseconds;
 
@@ -50,14 +51,11 @@ impl Trial<'_, '_> {
             // Readable for ever once the program has ended.
             let program = match self.end {
                 Some(_) => samples,
-                None => self.supervisor.pidfd(),
+                None => self.supervisor.pidfd.as_fd(),
             };
-            let mut files = [samples, self.supervisor.signals(), program].map(PollFd::readable);
+            let mut files = [samples, self.supervisor.signals, program].map(PollFd::readable);
             let time_ns = until_ns.min(wall_ns).saturating_sub(now_ns);
-            match poll(&mut files, Some(time_ns)) {
-                Ok(_) | Err(Errno::INTR) => {}
-                Err(error) => return Err(Abort::Failed(error.into())),
-            }
+            poll(&mut files, Some(time_ns)).map_err(|error| Abort::Failed(error.into()))?;
             let [_, signals, program] = files.map(|file| file.is_ready());
             if program && self.supervisor.ends_within(Duration::ZERO) {
                 self.note_end(self.now_ns());

@@ -8,6 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 use wire::cause::Cause;
 use wire::messages::DriveStep;
+use wire::os::pidfd_send_signal;
 
 /// A server that ends within this time after its load has failed counts as crashed.
 const CRASH_DELAY: Duration = Duration::from_secs(2);
@@ -22,7 +23,7 @@ impl<'a> Trial<'a, '_> {
                 if !self.is_driven() {
                     self.mark_and_wait("idle")?;
                 }
-                self.supervisor.terminate();
+                let _ = pidfd_send_signal(&self.supervisor.pidfd, libc::SIGTERM);
             }
             Some(service::Step::Drive(step)) => {
                 if step == 0 {
@@ -94,16 +95,8 @@ impl<'a> Trial<'a, '_> {
         Ok(())
     }
 
-    pub(super) fn load_ended(&mut self, index: usize, now_ns: u64) -> Result<(), Abort> {
-        let loads = self.loads.as_mut();
-        match loads.and_then(|loads| loads.finish(index, now_ns)) {
-            Some(step) => self.step_ended(step),
-            None => Ok(()),
-        }
-    }
-
     /// All loads of the step have ended.
-    fn step_ended(&mut self, step: usize) -> Result<(), Abort> {
+    pub(super) fn step_ended(&mut self, step: usize) -> Result<(), Abort> {
         let name = self.step_name(step);
         self.mark_and_wait(&format!("end {name}"))?;
         let cpu_ns = self.supervisor.cpu_so_far_ns();

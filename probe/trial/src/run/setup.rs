@@ -1,20 +1,15 @@
 //! Prepares a trial: its parser, and the error of a program that cannot be started.
 
-use crate::leave::places::Places;
 use crate::loads::Loads;
 use crate::reference;
-use crate::sample::host::KernelFiles;
 use crate::says::stdout::StdoutParser;
-use crate::start::launcher::{Launcher, Step};
-use crate::tree::cgroup::Cgroup;
-use crate::tree::procfs::ProcFs;
+use crate::start::launcher::Step;
 use std::io;
 use std::os::unix::io::BorrowedFd;
-use std::rc::Rc;
 use wire::request::Request;
 use wire::text::quoted;
 
-/// The preparations for a trial.
+/// The preparations for a trial, besides what the session has for all.
 pub struct Setup<'a> {
     /// With upstreams that listen.
     pub loads: Option<Box<dyn Loads>>,
@@ -24,14 +19,7 @@ pub struct Setup<'a> {
     pub inherited_cpus: Vec<usize>,
     /// Times of the reference computations.
     pub reference: Option<reference::Times>,
-    /// The cgroup of the previous trial, if it can be used again.
-    pub cgroup: Option<Cgroup>,
-    pub files: Rc<KernelFiles>,
-    pub procfs: &'a mut ProcFs,
     pub signals: BorrowedFd<'a>,
-    /// The places where the program may leave files.
-    pub places: &'a mut Places,
-    pub launcher: &'a mut Launcher,
     /// The state of the host and of the probe is compared before and after: counters, limits, settings.
     pub is_compared: bool,
 }

@@ -71,10 +71,7 @@ fn counted(file: &OwnedFd, with_kernel: bool) -> Counter {
     Counter {
         count: Some(count),
         share,
-        why: match with_kernel {
-            true => String::new(),
-            false => format!("outside of the kernel alone: {}", paranoid()),
-        },
+        why: if with_kernel { String::new() } else { format!("outside of the kernel alone: {}", paranoid()) },
     }
 }
 

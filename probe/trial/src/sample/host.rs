@@ -1,6 +1,7 @@
 //! Figures of the whole host: what its CPUs did, how long threads waited (pressure), and the kernel's own memory.
 
 use crate::tree::procfs::{kib_field, ProcFs, ReopenedFile};
+use std::fs::File;
 use std::io;
 use std::rc::Rc;
 use wire::messages::{CpuTime, Pressure};
@@ -66,22 +67,22 @@ impl KernelFiles {
         if procfs.hides_processes() {
             missing.push("processes in /proc: hidepid hides those that may not be traced".into());
         }
-        if !os::is_readable("/proc/self/smaps_rollup") {
+        if File::open("/proc/self/smaps_rollup").is_err() {
             missing.push("PSS: /proc/self/smaps_rollup cannot be read".into());
         }
         Ok(KernelFiles {
-            oom_score: procfs.kept("self/oom_score_adj"),
+            oom_score: ReopenedFile::open("/proc/self/oom_score_adj"),
             settings: match os::user_id() == 0 {
                 true => SETTINGS.map(|name| (name, ReopenedFile::open(name))).into(),
                 false => Vec::new(),
             },
-            core_pattern: procfs.kept("sys/kernel/core_pattern"),
-            parent: procfs.kept(&format!("{}/status", os::parent_id().unwrap_or_default())),
-            stat: procfs.kept("stat"),
-            cpu: procfs.kept("pressure/cpu"),
-            memory: procfs.kept("pressure/memory"),
-            io: procfs.kept("pressure/io"),
-            meminfo: procfs.kept("meminfo"),
+            core_pattern: ReopenedFile::open("/proc/sys/kernel/core_pattern"),
+            parent: ReopenedFile::open(&format!("/proc/{}/status", os::parent_id().unwrap_or_default())),
+            stat: ReopenedFile::open("/proc/stat"),
+            cpu: ReopenedFile::open("/proc/pressure/cpu"),
+            memory: ReopenedFile::open("/proc/pressure/memory"),
+            io: ReopenedFile::open("/proc/pressure/io"),
+            meminfo: ReopenedFile::open("/proc/meminfo"),
             procfs,
             missing,
         })

@@ -1,7 +1,7 @@
 //! Samples on a thread of their own: the end of the program and its lines are seen at once, whatever a sample of a
 //! large tree takes. A program that ends before the first sample is due costs no thread.
 
-use crate::sample::sampler::{Excess, Sampler};
+use crate::sample::sampler::{Sampler, TakenSample};
 use crate::tree::cgroup::Cgroup;
 use std::io;
 use std::os::unix::io::{AsFd, BorrowedFd, OwnedFd};
@@ -11,15 +11,10 @@ use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 use wire::clock;
-use wire::messages::Sample;
-use wire::os;
-use wire::os::eventfd;
+use wire::os::{self, eventfd};
 
 /// The longest that a sample may take: what it looks at may not answer.
 pub const SAMPLE_TIMEOUT: Duration = Duration::from_secs(60);
-
-/// A sample, and the limit that it exceeds.
-pub type TakenSample = (Sample, Option<Excess>);
 
 /// A mark whose sample must be taken at once.
 type MarkName = String;
@@ -56,22 +51,32 @@ impl Sampling {
             return Ok(());
         };
         let ready = Arc::new(eventfd()?);
-        let (orders, ordered) = channel();
+        let (orders, ordered) = channel::<MarkName>();
         let (give, taken) = channel();
         let (cgroup, wake) = (cgroup.cloned(), Arc::clone(&ready));
-        let thread = Builder::new().name("samples".into()).spawn(move || {
-            take_samples(&mut sampler, cgroup.as_deref(), start_ns, &ordered, give, &wake);
-            sampler
+        let now_ns = move || clock::now_ns().saturating_sub(start_ns);
+        // Until the sender of orders is dropped.
+        let thread = Builder::new().name("samples".into()).spawn(move || loop {
+            let order = match sampler.schedule.due_ns {
+                Some(due) => ordered.recv_timeout(Duration::from_nanos(due.saturating_sub(now_ns()))),
+                None => ordered.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            };
+            let taken = match order {
+                Ok(mark) => sampler.sample(now_ns(), Some(&mark), cgroup.as_deref()),
+                Err(RecvTimeoutError::Timeout) => sampler.regular(now_ns(), cgroup.as_deref()),
+                Err(RecvTimeoutError::Disconnected) => return sampler,
+            };
+            if give.send(taken).is_err() {
+                return sampler;
+            }
+            // It cannot be full: the counter is read before it has counted to 2^64.
+            let _ = os::write(&wake, &1u64.to_ne_bytes());
         })?;
         self.running = Some(Running { thread, orders: Some(orders), taken, ready });
         Ok(())
     }
 
-    pub fn has_thread(&self) -> bool {
-        self.running.is_some()
-    }
-
-    /// Readable when samples have been taken.
+    /// Readable when samples have been taken; None while there is no thread.
     pub fn file(&self) -> Option<BorrowedFd<'_>> {
         self.running.as_ref().map(|running| running.ready.as_fd())
     }
@@ -123,34 +128,6 @@ impl Sampling {
             Ok(sampler) => Ok((sampler, left)),
             Err(panic) => resume_unwind(panic),
         }
-    }
-}
-
-/// Until the sender of orders is dropped.
-fn take_samples(
-    sampler: &mut Sampler,
-    cgroup: Option<&Cgroup>,
-    start_ns: u64,
-    ordered: &Receiver<MarkName>,
-    give: Sender<TakenSample>,
-    wake: &OwnedFd,
-) {
-    let now_ns = || clock::now_ns().saturating_sub(start_ns);
-    loop {
-        let order = match sampler.schedule.due_ns {
-            Some(due) => ordered.recv_timeout(Duration::from_nanos(due.saturating_sub(now_ns()))),
-            None => ordered.recv().map_err(|_| RecvTimeoutError::Disconnected),
-        };
-        let taken = match order {
-            Ok(mark) => sampler.mark(now_ns(), &mark, cgroup),
-            Err(RecvTimeoutError::Timeout) => sampler.regular(now_ns(), cgroup),
-            Err(RecvTimeoutError::Disconnected) => return,
-        };
-        if give.send(taken).is_err() {
-            return;
-        }
-        // It cannot be full: the counter is read before it has counted to 2^64.
-        let _ = os::write(wake, &1u64.to_ne_bytes());
     }
 }
 

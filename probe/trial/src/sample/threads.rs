@@ -58,24 +58,57 @@ impl Threads {
         // Each sample starts with another process, so that all get their turn.
         let turn = self.round as usize % processes.len().max(1);
         let (later, first) = processes.split_at(turn.min(processes.len()));
-        for process in first.iter().chain(later) {
-            if !process.alive {
-                continue;
-            }
-            let tasks = self.processes.entry(process.pid).or_default();
-            if tasks.start_ticks != process.start_ticks {
-                *tasks = Tasks { start_ticks: process.start_ticks, ..Tasks::default() };
-            }
-            tasks.round = self.round;
-            let budget = MAX_PER_SAMPLE - read.len();
-            if budget > 0 {
-                read.extend(tasks.read(procfs, process, budget, &mut self.total, self.timeline.as_mut()));
-            }
+        for process in first.iter().chain(later).filter(|process| process.alive) {
+            self.read(procfs, process, &mut read);
         }
         // The sums already include threads that have ended.
         let round = self.round;
         self.processes.retain(|_, tasks| tasks.round == round);
         read
+    }
+
+    /// Reads threads of a process, as many as the sample has room for, and adds their numbers.
+    fn read(&mut self, procfs: &mut ProcFs, process: &Process, read: &mut Vec<i32>) {
+        let pid = process.pid;
+        let tasks = self.processes.entry(pid).or_default();
+        if tasks.start_ticks != process.start_ticks {
+            *tasks = Tasks { start_ticks: process.start_ticks, ..Tasks::default() };
+        }
+        tasks.round = self.round;
+        let room = MAX_PER_SAMPLE - read.len();
+        if tasks.waiting.is_empty() && room > 0 {
+            if process.threads <= 1 {
+                tasks.waiting.push(pid);
+            } else {
+                procfs.numbers(format_args!("{pid}/task"), &mut tasks.waiting);
+                if tasks.last.len() > tasks.waiting.len() {
+                    let listed: HashSet<i32> = tasks.waiting.iter().copied().collect();
+                    tasks.last.retain(|tid, _| listed.contains(tid));
+                }
+            }
+        }
+        for tid in tasks.waiting.split_off(tasks.waiting.len().saturating_sub(room)) {
+            read.push(tid);
+            let status = procfs.read(format_args!("{pid}/task/{tid}/status"));
+            let switches = status.and_then(parse_status);
+            let name = status.filter(|_| self.timeline.is_some()).and_then(parse_name);
+            let schedstat = procfs.read(format_args!("{pid}/task/{tid}/schedstat"));
+            let (cpu_ns, run_queue_ns) = schedstat.and_then(parse_schedstat).unwrap_or((0, 0));
+            if let (Some(times), Some(name)) = (&mut self.timeline, name) {
+                note(times, tid, name, cpu_ns);
+            }
+            let (voluntary_switches, involuntary_switches) = switches.unwrap_or((0, 0));
+            let now = Figures { voluntary_switches, involuntary_switches, run_queue_ns };
+            let before = tasks.last.insert(tid, now).unwrap_or_default();
+            let total = &mut self.total;
+            for (sum, before, now) in [
+                (&mut total.voluntary_switches, before.voluntary_switches, now.voluntary_switches),
+                (&mut total.involuntary_switches, before.involuntary_switches, now.involuntary_switches),
+                (&mut total.run_queue_ns, before.run_queue_ns, now.run_queue_ns),
+            ] {
+                *sum = sum.saturating_add(now.saturating_sub(before));
+            }
+        }
     }
 
     /// CPU times by thread, of those that have changed since the last call.
@@ -100,57 +133,6 @@ impl Threads {
         threads.sort_unstable_by_key(|thread| (std::cmp::Reverse(thread.cpu_ns), thread.tid));
         threads.truncate(MAX_LISTED);
         threads
-    }
-}
-
-impl Tasks {
-    /// Reads threads, as many as the budget allows, and returns their numbers.
-    fn read(
-        &mut self,
-        procfs: &mut ProcFs,
-        process: &Process,
-        budget: usize,
-        total: &mut Figures,
-        mut timeline: Option<&mut HashMap<i32, ThreadTime>>,
-    ) -> Vec<i32> {
-        let pid = process.pid;
-        if self.waiting.is_empty() {
-            if process.threads <= 1 {
-                self.waiting.push(pid);
-            } else {
-                procfs.numbers(format_args!("{pid}/task"), &mut self.waiting);
-                if self.last.len() > self.waiting.len() {
-                    let listed: HashSet<i32> = self.waiting.iter().copied().collect();
-                    self.last.retain(|tid, _| listed.contains(tid));
-                }
-            }
-        }
-        let take = self.waiting.len().min(budget);
-        let chosen = self.waiting.split_off(self.waiting.len() - take);
-        for &tid in &chosen {
-            let status = procfs.read(format_args!("{pid}/task/{tid}/status"));
-            let switches = status.and_then(parse_status);
-            let name = match timeline {
-                Some(_) => status.and_then(parse_name),
-                None => None,
-            };
-            let schedstat = procfs.read(format_args!("{pid}/task/{tid}/schedstat"));
-            let (cpu_ns, run_queue_ns) = schedstat.and_then(parse_schedstat).unwrap_or((0, 0));
-            if let (Some(times), Some(name)) = (&mut timeline, name) {
-                note(times, tid, name, cpu_ns);
-            }
-            let (voluntary_switches, involuntary_switches) = switches.unwrap_or((0, 0));
-            let now = Figures { voluntary_switches, involuntary_switches, run_queue_ns };
-            let before = self.last.insert(tid, now).unwrap_or_default();
-            for (sum, before, now) in [
-                (&mut total.voluntary_switches, before.voluntary_switches, now.voluntary_switches),
-                (&mut total.involuntary_switches, before.involuntary_switches, now.involuntary_switches),
-                (&mut total.run_queue_ns, before.run_queue_ns, now.run_queue_ns),
-            ] {
-                *sum = sum.saturating_add(now.saturating_sub(before));
-            }
-        }
-        chosen
     }
 }
 

@@ -33,15 +33,10 @@ pub fn check(expect: &Expect, observed: &Observed) -> Result<(), String> {
         if let Some(total) = lines.total.filter(|&total| total != observed.lines) {
             return Err(format!("{} lines, expected {total}", observed.lines));
         }
-        if let Some(expected) = lines.sha256.as_ref() {
-            if observed.hash.as_ref() != Some(expected) {
-                let hash = observed.hash.as_deref().unwrap_or("unknown");
-                let lines = observed.lines;
-                return Err(format!(
-                    "the hash of the {lines} lines is {hash}, expected {}",
-                    quoted(expected)
-                ));
-            }
+        if let Some(expected) = lines.sha256.as_ref().filter(|&hash| observed.hash.as_ref() != Some(hash)) {
+            let (lines, hash) = (observed.lines, observed.hash.as_deref().unwrap_or("unknown"));
+            let expected = quoted(expected);
+            return Err(format!("the hash of the {lines} lines is {hash}, expected {expected}"));
         }
         for (prefix, &expected) in &lines.starting {
             let count = observed.starting.get(prefix).copied().unwrap_or(0);

@@ -1,8 +1,7 @@
 //! One of the program's output pipes: reads it in large pieces, counts, keeps the tail.
 
 use std::os::unix::io::{AsFd, BorrowedFd, OwnedFd};
-use wire::os;
-use wire::os::{unread_bytes, Errno};
+use wire::os::{self, unread_bytes, Errno};
 
 const PIECE_BYTES: usize = 256 * 1024;
 const FIRST_BYTES: usize = 4096;
@@ -25,7 +24,8 @@ pub struct OutputPipe {
     file: Option<OwnedFd>,
     buffer: Vec<u8>,
     tail: Vec<u8>,
-    bytes: u64,
+    /// How many were read.
+    pub bytes: u64,
     is_enlarged: bool,
     last_ns: Option<u64>,
     paused_until_ns: u64,
@@ -34,10 +34,6 @@ pub struct OutputPipe {
 impl OutputPipe {
     pub fn new(file: OwnedFd) -> OutputPipe {
         OutputPipe { file: Some(file), ..OutputPipe::default() }
-    }
-
-    pub fn bytes(&self) -> u64 {
-        self.bytes
     }
 
     /// The file to poll, when it is open and not paused.
@@ -173,7 +169,7 @@ mod tests {
         let long = "é".repeat(5000) + "x";
         let tail = pipe(long.as_bytes()).tail();
         assert!(long.ends_with(&tail) && tail.len() == TAIL_BYTES - 1);
-        assert_eq!(pipe(long.as_bytes()).bytes(), 10_001);
+        assert_eq!(pipe(long.as_bytes()).bytes, 10_001);
     }
 
     #[test]

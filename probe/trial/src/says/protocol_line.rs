@@ -50,14 +50,11 @@ pub fn parse(line: &[u8]) -> Parsed {
     };
     match word {
         "ready" => {
-            let port = match pairs.get("port") {
-                None => None,
-                Some(port) => match number(port).and_then(|port| u16::try_from(port).ok()) {
-                    Some(port) if port > 0 => Some(port),
-                    _ => return Err(wrong("port is not a number from 1 to 65535")),
-                },
-            };
-            Ok(Event::Ready { port })
+            let port = |text: &String| number(text).and_then(|port| u16::try_from(port).ok());
+            match pairs.get("port").map(port) {
+                Some(None | Some(0)) => Err(wrong("port is not a number from 1 to 65535")),
+                port => Ok(Event::Ready { port: port.flatten() }),
+            }
         }
         "phase" => {
             let name = name()?;

@@ -11,19 +11,14 @@ use wire::os::{pipe, set_file_flags};
 use wire::pin;
 use wire::request::{Request, Use};
 
-/// The probe's ends of the program's pipes.
-pub struct Pipes {
+/// A program that was started, with the probe's ends of its pipes.
+pub struct Launched {
+    pub started: Started,
+    pub cgroup: Option<Arc<Cgroup>>,
     /// None if the program reads a file.
     pub stdin: Option<OwnedFd>,
     pub stdout: OwnedFd,
     pub stderr: OwnedFd,
-}
-
-/// A program that was started.
-pub struct Launched {
-    pub started: Started,
-    pub cgroup: Option<Arc<Cgroup>>,
-    pub pipes: Pipes,
 }
 
 /// `inherited`: the CPUs that the probe itself was given. `kept`: a cgroup to be used again. `missing`: gets what this
@@ -35,10 +30,9 @@ pub fn launch(
     kept: Option<Cgroup>,
     missing: &mut Vec<String>,
 ) -> io::Result<Launched> {
-    let limits = &request.limits;
     let cgroup = match request.cgroup {
         Use::Off => Err(io::Error::new(io::ErrorKind::Other, "off in the request")),
-        Use::Auto => Cgroup::begin(kept, limits.memory_bytes, limits.processes, missing),
+        Use::Auto => Cgroup::begin(kept, &request.limits, missing),
     };
     let cgroup = cgroup.map_err(|why| missing.push(format!("cgroup: {why}"))).map(Arc::new).ok();
 
@@ -62,10 +56,7 @@ pub fn launch(
     }
 
     let path = request.env.get("PATH").map(String::as_str);
-    let cpus = match request.cpus.is_empty() {
-        true => inherited,
-        false => &request.cpus,
-    };
+    let cpus = if request.cpus.is_empty() { inherited } else { &request.cpus };
     let plan = Plan {
         request,
         paths: candidates(&request.argv[0], path),
@@ -80,7 +71,7 @@ pub fn launch(
     if let Some(why) = unmoved {
         missing.push(format!("cgroup: cannot move the program into it: {why}"));
     }
-    Ok(Launched { started, cgroup, pipes: Pipes { stdin, stdout, stderr } })
+    Ok(Launched { started, cgroup, stdin, stdout, stderr })
 }
 
 /// A file that the program reads. A FIFO would keep the probe until it gets a writer, whatever signals come.

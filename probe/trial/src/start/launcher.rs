@@ -15,7 +15,7 @@ use std::os::unix::io::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::ptr;
 use wire::clock;
-use wire::os::{self, pidfd_open, poll, sched_getaffinity, CloneArgs, CpuSet, Errno, PollFd};
+use wire::os::{self, pidfd_open, poll, sched_getaffinity, CloneArgs, CpuSet, PollFd};
 use wire::request::Request;
 use wire::sys;
 use wire::units::nanoseconds;
@@ -351,13 +351,11 @@ impl Process {
                 return Err(io::ErrorKind::TimedOut.into());
             }
             let mut files = [self.socket.as_fd(), self.pidfd.as_fd()].map(PollFd::readable);
-            match poll(&mut files, Some(left_ns.min(RESUMING_NS))) {
+            match poll(&mut files, Some(left_ns.min(RESUMING_NS)))? {
                 // Somebody may have stopped it.
-                Ok(0) => drop(os::kill(self.pid, libc::SIGCONT)),
-                Ok(_) if files[0].is_ready() => return Ok(os::read(&self.socket, &mut [0]).map(drop)?),
-                Ok(_) => return Err(io::Error::new(io::ErrorKind::Other, "the launcher has ended")),
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
+                0 => drop(os::kill(self.pid, libc::SIGCONT)),
+                _ if files[0].is_ready() => return Ok(os::read(&self.socket, &mut [0]).map(drop)?),
+                _ => return Err(io::Error::new(io::ErrorKind::Other, "the launcher has ended")),
             }
         }
     }

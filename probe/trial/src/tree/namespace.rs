@@ -5,14 +5,12 @@
 
 use crate::leave::shared_memory::SharedMemory;
 use crate::start::inherited::Limits;
-use std::io;
+use std::io::{self, BufRead, BufReader};
 use std::os::unix::io::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::OnceLock;
-use wire::os;
-use wire::os::{
-    mount, new_session, parent_id, poll, read, set_parent_death_signal, statat, write, CloneArgs, PollFd,
-};
+use wire::os::{self, mount, new_session, parent_id, poll, read, set_parent_death_signal, statat, write};
+use wire::os::{CloneArgs, PollFd};
 use wire::sys;
 
 /// The host's facts about the process inside, which would no longer see them.
@@ -39,9 +37,9 @@ pub fn enter(signals: &OwnedFd, parent: Option<i32>) -> Result<Side, String> {
     let proc = os::open("/proc", flags).map_err(|error| failed("/proc", error.into()))?;
     let (inside, outside) = UnixStream::pair().map_err(|error| failed("a pair of sockets", error))?;
     let pid = std::process::id();
-    let user = User::of_this_process();
     // Root needs no namespace of users: in one it would lose rights that contenders may need.
-    let users = if user.uid == 0 { 0 } else { libc::CLONE_NEWUSER };
+    let user = Some((os::user_id(), os::group_id())).filter(|(user, _)| *user != 0);
+    let users = if user.is_some() { libc::CLONE_NEWUSER } else { 0 };
     let args = CloneArgs {
         flags: (libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS | users)
             as u64,
@@ -54,7 +52,7 @@ pub fn enter(signals: &OwnedFd, parent: Option<i32>) -> Result<Side, String> {
     match child.map_err(|error| failed("clone", error.into()))? {
         0 => {
             drop(outside);
-            let done = prepare((users != 0).then_some(&user));
+            let done = prepare(user);
             let report = done.as_ref().err().map_or("", String::as_str);
             // A process that does not answer has ended, perhaps before PR_SET_PDEATHSIG.
             let told = write(&inside, format!("{report}\n").as_bytes());
@@ -86,10 +84,7 @@ pub fn enter(signals: &OwnedFd, parent: Option<i32>) -> Result<Side, String> {
 /// Kills all processes of the namespace but the probe, which is its first.
 pub fn kill_all() {
     if is_own() {
-        // SAFETY: the call takes numbers only.
-        unsafe {
-            libc::kill(-1, libc::SIGKILL);
-        }
+        let _ = os::kill(-1, libc::SIGKILL);
     }
 }
 
@@ -111,35 +106,24 @@ pub fn exists_outside(pid: u32) -> bool {
     }
 }
 
-struct User {
-    uid: u32,
-    gid: u32,
+/// Lets a user and its group have the same numbers inside. In its own namespace a process is as powerful as root until it
+/// executes a program.
+fn map_user((uid, gid): (u32, u32)) -> io::Result<()> {
+    // The files belong to root while the process is hidden.
+    sys::set_dumpable(true)?;
+    let done = std::fs::write("/proc/self/setgroups", "deny")
+        .and_then(|()| std::fs::write("/proc/self/uid_map", format!("{uid} {uid} 1")))
+        .and_then(|()| std::fs::write("/proc/self/gid_map", format!("{gid} {gid} 1")));
+    sys::set_dumpable(false)?;
+    done
 }
 
-impl User {
-    fn of_this_process() -> User {
-        User { uid: os::user_id(), gid: os::group_id() }
-    }
-
-    /// Lets the user have the same number inside. In its own namespace a process is as powerful as root until it
-    /// executes a program.
-    fn map(&self) -> io::Result<()> {
-        let User { uid, gid } = self;
-        // The files belong to root while the process is hidden.
-        sys::set_dumpable(true)?;
-        let done = std::fs::write("/proc/self/setgroups", "deny")
-            .and_then(|()| std::fs::write("/proc/self/uid_map", format!("{uid} {uid} 1")))
-            .and_then(|()| std::fs::write("/proc/self/gid_map", format!("{gid} {gid} 1")));
-        sys::hide_from_others()?;
-        done
-    }
-}
-
-/// In the new process: ends with the one outside, and has a /proc of its own. `user`: of a namespace of users.
-fn prepare(user: Option<&User>) -> Result<(), String> {
+/// In the new process: ends with the one outside, and has a /proc of its own. `user`: that of a namespace of users, and its
+/// group.
+fn prepare(user: Option<(u32, u32)>) -> Result<(), String> {
     let failed = |what: &str, error: io::Error| format!("{what}: {error}");
     set_parent_death_signal(libc::SIGKILL).map_err(|error| failed("PR_SET_PDEATHSIG", error.into()))?;
-    user.map_or(Ok(()), User::map).map_err(|error| failed("map of users", error))?;
+    user.map_or(Ok(()), map_user).map_err(|error| failed("map of users", error))?;
     // Later mounts outside show inside, but not the other way round.
     let slave = libc::MS_SLAVE | libc::MS_REC;
     mount("", "/", "", slave, None).map_err(|error| failed("mounts", error.into()))?;
@@ -152,24 +136,16 @@ fn prepare(user: Option<&User>) -> Result<(), String> {
 
 /// The line in which the new process says what it could not do; None if it ended without one.
 fn report_of(socket: &UnixStream) -> Option<String> {
-    let mut line = Vec::new();
-    let mut buffer = [0; 256];
-    while !line.ends_with(b"\n") {
-        match read(socket, &mut buffer) {
-            Ok(0) => return None,
-            Ok(count) => line.extend_from_slice(&buffer[..count]),
-            Err(os::Errno::INTR) => {}
-            Err(_) => return None,
-        }
-    }
-    Some(String::from_utf8_lossy(&line).trim_end().to_owned())
+    let mut line = String::new();
+    BufReader::new(socket).read_line(&mut line).ok()?;
+    line.strip_suffix('\n').map(str::to_owned)
 }
 
 /// Hands signals to the process inside until it ends; returns its exit status, as a shell would show it.
 fn relay_signals(child: i32, signals: &OwnedFd, parent: Option<i32>) -> u8 {
     // A parent that died before PR_SET_PDEATHSIG sends no signal.
     if parent_id() != parent {
-        send(child, libc::SIGTERM);
+        let _ = os::kill(child, libc::SIGTERM);
     }
     // The process inside began with the same limits.
     let limits = Limits::of(0);
@@ -178,7 +154,8 @@ fn relay_signals(child: i32, signals: &OwnedFd, parent: Option<i32>) -> u8 {
         let _ = poll(&mut files, None);
         for received in sys::pending_signals(signals.as_fd()) {
             if received.asks_for_the_end() {
-                send(child, received.signal);
+                // The child has not been waited for, so its number is its own.
+                let _ = os::kill(child, received.signal);
             } else if received.signal == libc::SIGCHLD {
                 // The process keeps its limits until it is waited for.
                 let now = Limits::of(child);
@@ -193,12 +170,5 @@ fn relay_signals(child: i32, signals: &OwnedFd, parent: Option<i32>) -> u8 {
                 }
             }
         }
-    }
-}
-
-fn send(child: i32, signal: i32) {
-    // SAFETY: the call takes numbers only; the child has not been waited for, so its number is its own.
-    unsafe {
-        libc::kill(child, signal);
     }
 }

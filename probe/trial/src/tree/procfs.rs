@@ -1,13 +1,14 @@
 //! Files below /proc.
 
 use std::ffi::OsStr;
+use std::fs::File;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
 use std::os::unix::io::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Instant;
-use wire::os;
-use wire::os::{find_byte, find_last_byte, openat, readlinkat, Errno};
+use wire::os::{self, find_byte, openat, readlinkat, Errno};
 
 /// A process as /proc/<pid>/stat describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,12 +129,6 @@ impl ProcFs {
         }
     }
 
-    /// A file that is read again and again.
-    pub fn kept(&self, path: &str) -> ReopenedFile {
-        let flags = libc::O_RDONLY;
-        ReopenedFile(openat(&self.root, path, flags).ok())
-    }
-
     pub fn process(&mut self, pid: i32) -> Option<Process> {
         if self.launcher == Some(pid) {
             return None;
@@ -178,10 +173,7 @@ impl ProcFs {
         let file = self.spares.open(&self.root, OsStr::from_bytes(&self.path), flags);
         let folder = file.and_then(os::Dir::new);
         if let Ok(folder) = folder {
-            for entry in folder.flatten() {
-                let name = entry.name.to_str();
-                into.extend(name.and_then(|name| name.parse::<i32>().ok()));
-            }
+            into.extend(folder.flatten().filter_map(|name| name.to_str()?.parse::<i32>().ok()));
         }
     }
 
@@ -195,12 +187,12 @@ impl ProcFs {
     pub fn sockets(&mut self, thread: i32, deadline: Instant) -> Option<Vec<u64>> {
         let folder = self.open_files(thread)?;
         let mut sockets = Vec::new();
-        for entry in os::Dir::read_from(&folder).ok()?.flatten() {
+        for name in os::Dir::read_from(&folder).ok()?.flatten() {
             if Instant::now() > deadline {
                 return None;
             }
             // A file may have been closed meanwhile.
-            let target = readlinkat(&folder, &entry.name);
+            let target = readlinkat(&folder, &name);
             if let Some(inode) = target.ok().and_then(|target| socket_inode(&target)) {
                 sockets.push(inode);
             }
@@ -217,20 +209,19 @@ impl ProcFs {
 }
 
 /// A file of the kernel's that stays open: reading it anew is one system call. None if there is no such file.
-pub struct ReopenedFile(Option<OwnedFd>);
+pub struct ReopenedFile(Option<File>);
 
 impl ReopenedFile {
     /// One below /proc or /sys.
     pub fn open(path: &str) -> ReopenedFile {
-        let flags = libc::O_RDONLY;
-        ReopenedFile(os::open(path, flags).ok())
+        ReopenedFile(File::open(path).ok())
     }
 
     pub fn read(&self) -> Option<Vec<u8>> {
         let file = self.0.as_ref()?;
         let mut text = vec![0; 4096];
         loop {
-            let count = os::pread(file, &mut text, 0).ok()?;
+            let count = file.read_at(&mut text, 0).ok()?;
             if count < text.len() {
                 text.truncate(count);
                 return Some(text);
@@ -255,7 +246,7 @@ fn numbers_in(text: &[u8], into: &mut Vec<i32>) {
 /// spaces, brackets, anything; so the fields are counted from the last bracket.
 fn parse_stat(stat: &[u8]) -> Option<(Process, bool)> {
     let open = find_byte(b'(', stat)?;
-    let close = find_last_byte(b')', stat)?;
+    let close = stat.iter().rposition(|&byte| byte == b')')?;
     let pid = std::str::from_utf8(&stat[..open]).ok()?.trim().parse().ok()?;
     let rest = std::str::from_utf8(stat.get(close + 1..)?).ok()?;
     // proc(5) counts fields from 1; the first here is number 3, the state.
@@ -366,13 +357,12 @@ mod tests {
 
     #[test]
     fn a_kept_file_is_read_anew() {
-        let procfs = ProcFs::open().unwrap();
-        let kept = procfs.kept("thread-self/comm");
+        let kept = ReopenedFile::open("/proc/thread-self/comm");
         for name in ["first", "second"] {
             rustix::thread::set_name(&std::ffi::CString::new(name).unwrap()).unwrap();
             assert_eq!(kept.read().unwrap(), format!("{name}\n").into_bytes());
         }
-        assert_eq!(procfs.kept("no-such-file").read(), None);
+        assert_eq!(ReopenedFile::open("/proc/no-such-file").read(), None);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::sample::high_water::HighWater;
 use crate::start::launcher::Started;
 use crate::tree::cgroup::{Cgroup, CpuUsage};
-use crate::tree::listener::{owner, still_listens, Owner};
+use crate::tree::listener::{owner, Owner};
 use crate::tree::namespace;
 use crate::tree::processes::{walk, ScanMode};
 use crate::tree::procfs::{ProcFs, Process};
@@ -12,8 +12,7 @@ use std::os::unix::io::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use wire::clock;
-use wire::os;
-use wire::os::{pidfd_open, pidfd_send_signal, poll, Errno, PollFd};
+use wire::os::{self, pidfd_open, pidfd_send_signal, poll, PollFd};
 use wire::sys;
 
 const HIGHEST_PRIORITY: i32 = -20;
@@ -29,13 +28,14 @@ const MAX_ANCESTORS: usize = 1000;
 const MAX_WAIT: Duration = Duration::from_secs(300);
 
 pub struct Supervisor<'a> {
-    pid: i32,
-    pidfd: OwnedFd,
+    pub pid: i32,
+    pub pidfd: OwnedFd,
+    /// It is removed when it is dropped; its figures have to be read before.
     pub cgroup: Option<Arc<Cgroup>>,
-    signals: BorrowedFd<'a>,
-    procfs: &'a mut ProcFs,
+    pub signals: BorrowedFd<'a>,
+    pub procfs: &'a mut ProcFs,
     /// The wait status of the program itself.
-    status: Option<i32>,
+    pub status: Option<i32>,
     pub high_water: HighWater,
     ended: bool,
 }
@@ -69,50 +69,20 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    pub fn pid(&self) -> i32 {
-        self.pid
-    }
-
-    pub fn pidfd(&self) -> BorrowedFd<'_> {
-        self.pidfd.as_fd()
-    }
-
     /// Whether the program itself ends within a time.
     pub fn ends_within(&self, time: Duration) -> bool {
         let mut files = [PollFd::readable(self.pidfd.as_fd())];
         poll(&mut files, Some(time.as_nanos() as u64)) == Ok(1)
     }
 
-    pub fn signals(&self) -> BorrowedFd<'a> {
-        self.signals
-    }
-
-    /// Exit status and signal of the program itself.
-    pub fn exit(&self) -> (Option<i32>, Option<i32>) {
-        self.status.map_or((None, None), sys::exit_of)
-    }
-
     pub fn cpu(&self) -> Option<CpuUsage> {
         self.cgroup.as_deref().and_then(Cgroup::cpu)
-    }
-
-    pub fn procfs(&mut self) -> &mut ProcFs {
-        self.procfs
-    }
-
-    pub fn terminate(&self) {
-        let _ = pidfd_send_signal(&self.pidfd, libc::SIGTERM);
     }
 
     /// Finds out whose socket listens at an address of this host.
     pub fn listener(&mut self, address: SocketAddr) -> Owner {
         let tree = self.tree(&mut |_, _| {});
         owner(self.procfs, &tree, address)
-    }
-
-    /// Whether one of these sockets still listens at an address.
-    pub fn still_listens(&mut self, inodes: &[u64], address: SocketAddr) -> bool {
-        still_listens(self.procfs, inodes, address)
     }
 
     /// CPU time of all processes of the trial until now.
@@ -152,17 +122,13 @@ impl<'a> Supervisor<'a> {
         self.status.is_some() && !had_ended
     }
 
-    /// If the program itself has ended and was not reaped yet: notes whether it waited for children.
-    fn look_for_children(&mut self) {
+    /// Reaps children that have ended, this many at most, and counts them; None when there is no child at all.
+    fn reap(&mut self, most: u64) -> Option<u64> {
         if self.status.is_none() && self.ends_within(Duration::ZERO) {
+            // Whether the program itself has waited for children.
             let program = self.procfs.process(self.pid);
             self.high_water.child_faults = program.map(|program| program.child_faults);
         }
-    }
-
-    /// Reaps children that have ended, this many at most, and counts them; None when there is no child at all.
-    fn reap(&mut self, most: u64) -> Option<u64> {
-        self.look_for_children();
         let mut count = 0;
         while count < most {
             match sys::reap() {
@@ -272,12 +238,6 @@ impl<'a> Supervisor<'a> {
         tree
     }
 
-    /// The cgroup, which is removed when it is dropped. Its figures have to be read before. None also while another
-    /// owner still holds it.
-    pub fn take_cgroup(&mut self) -> Option<Cgroup> {
-        self.cgroup.take().and_then(|cgroup| Arc::try_unwrap(cgroup).ok())
-    }
-
     fn tree(&mut self, visit: &mut dyn FnMut(&mut ProcFs, &Process)) -> Vec<Process> {
         let probe = std::process::id() as i32;
         walk(self.procfs, probe, ScanMode::All, usize::MAX, visit)
@@ -286,7 +246,7 @@ impl<'a> Supervisor<'a> {
     fn wait(&self, time: Duration) {
         let time_ns = time.as_nanos() as u64;
         let mut ready = [PollFd::readable(self.signals)];
-        if matches!(poll(&mut ready, Some(time_ns)), Err(error) if error != Errno::INTR) {
+        if poll(&mut ready, Some(time_ns)).is_err() {
             std::thread::sleep(Duration::from_millis(1));
         }
         sys::pending_signals(self.signals).for_each(drop);

@@ -8,8 +8,7 @@ use std::ffi::OsStr;
 use std::os::unix::io::OwnedFd;
 use std::sync::Arc;
 use wire::clock::thread_cpu_ns;
-use wire::os;
-use wire::os::{fstatfs, openat, statat, Dir};
+use wire::os::{self, fstatfs, openat, statat, Dir};
 use wire::sys;
 
 // The inverse share of one core, and the maximum rest.
@@ -99,46 +98,37 @@ impl FileMemory {
     }
 
     fn of_tree(&self, procfs: &ProcFs, tree: &[Process]) -> u64 {
-        let shared = self.shared.as_deref();
-        let mut bytes = self.own_bytes();
         let mut files = HashSet::new();
-        for process in tree.iter().filter(|process| process.alive) {
-            let device = shared.map(|shared| shared.device);
-            bytes += of_process(procfs, process.living_thread, device, self.began, &mut files).unwrap_or(0);
+        let alive = tree.iter().filter(|process| process.alive);
+        let bytes = alive.filter_map(|process| self.of_process(procfs, process.living_thread, &mut files));
+        self.own_bytes() + bytes.sum::<u64>()
+    }
+
+    /// Memory in open files of a process that are on no disk, nor the probe's own shared memory, and have changed since the
+    /// trial began; each file once.
+    fn of_process(&self, procfs: &ProcFs, thread: i32, files: &mut HashSet<(u64, u64)>) -> Option<u64> {
+        let device = self.shared.as_ref().map(|shared| shared.device);
+        let folder = procfs.open_files(thread)?;
+        let mut bytes = 0;
+        for name in Dir::read_from(&folder).ok()?.flatten() {
+            // It may have been closed meanwhile.
+            let Ok(file) = statat(&folder, &name, 0) else {
+                continue;
+            };
+            let is_new = Some(file.st_dev) != device && !files.contains(&(file.st_dev, file.st_ino));
+            let has_changed = (file.st_ctime, file.st_ctime_nsec) >= self.began;
+            if is_new && has_changed && is_in_memory(&folder, &name, &file) {
+                files.insert((file.st_dev, file.st_ino));
+                bytes += file.st_blocks as u64 * 512;
+            }
         }
-        bytes
+        Some(bytes)
     }
 }
 
 /// Seconds and nanoseconds of the clock with which the kernel says when a file was changed.
 fn file_time() -> (i64, i64) {
     os::clock_time(libc::CLOCK_REALTIME_COARSE)
-}
-
-/// Memory in open files of a process that are on no disk, nor on `device`, and have changed since; each file once.
-fn of_process(
-    procfs: &ProcFs,
-    thread: i32,
-    device: Option<u64>,
-    since: (i64, i64),
-    files: &mut HashSet<(u64, u64)>,
-) -> Option<u64> {
-    let folder = procfs.open_files(thread)?;
-    let mut bytes = 0;
-    for entry in Dir::read_from(&folder).ok()?.flatten() {
-        let name = &entry.name;
-        // It may have been closed meanwhile.
-        let Ok(file) = statat(&folder, name, 0) else {
-            continue;
-        };
-        let is_new = Some(file.st_dev) != device && !files.contains(&(file.st_dev, file.st_ino));
-        let has_changed = (file.st_ctime, file.st_ctime_nsec) >= since;
-        if is_new && has_changed && is_in_memory(&folder, name, &file) {
-            files.insert((file.st_dev, file.st_ino));
-            bytes += file.st_blocks as u64 * 512;
-        }
-    }
-    Some(bytes)
 }
 
 /// Whether a file is one of a tmpfs, as memfds are.

@@ -20,8 +20,7 @@ use schedule::Schedule;
 use std::sync::Arc;
 use wire::clock::{cpu_ns_of, thread_cpu_ns};
 use wire::messages::Sample;
-use wire::os;
-use wire::os::{sched_getaffinity, CpuSet};
+use wire::os::{self, sched_getaffinity, CpuSet};
 use wire::sys::{self, scheduling_of, Scheduling, Usage};
 
 // Inverse shares of one core: 0.8 % together with that of PSS, of 1 % for the whole probe.
@@ -70,6 +69,9 @@ pub enum Excess {
     /// A thread has allowed itself other CPUs than the program was given.
     Cpus,
 }
+
+/// A sample, and the limit that it exceeds.
+pub type TakenSample = (Sample, Option<Excess>);
 
 #[derive(Debug, Default)]
 pub struct Peaks {
@@ -135,10 +137,7 @@ impl Sampler {
             probe: std::process::id() as i32,
             schedule,
             limits,
-            threads: match timeline {
-                true => Threads::for_timeline(),
-                false => Threads::default(),
-            },
+            threads: if timeline { Threads::for_timeline() } else { Threads::default() },
             tree_budget: SamplingBudget::new(TREE_SHARE, TREE_REST_NS),
             threads_budget: SamplingBudget::new(THREADS_SHARE, THREADS_REST_NS),
             pss: PssReader::new(timeline),
@@ -186,7 +185,7 @@ impl Sampler {
     }
 
     /// A regular sample.
-    pub fn regular(&mut self, now_ns: u64, cgroup: Option<&Cgroup>) -> (Sample, Option<Excess>) {
+    pub fn regular(&mut self, now_ns: u64, cgroup: Option<&Cgroup>) -> TakenSample {
         let before = thread_cpu_ns();
         let sample = self.sample(now_ns, None, cgroup);
         let cost = thread_cpu_ns().saturating_sub(before);
@@ -195,17 +194,8 @@ impl Sampler {
         sample
     }
 
-    /// A sample at a mark: always with PSS, at any cost.
-    pub fn mark(&mut self, now_ns: u64, name: &str, cgroup: Option<&Cgroup>) -> (Sample, Option<Excess>) {
-        self.sample(now_ns, Some(name), cgroup)
-    }
-
-    fn sample(
-        &mut self,
-        now_ns: u64,
-        mark: Option<&str>,
-        cgroup: Option<&Cgroup>,
-    ) -> (Sample, Option<Excess>) {
+    /// A sample; at a mark always with PSS, at any cost.
+    pub fn sample(&mut self, now_ns: u64, mark: Option<&str>, cgroup: Option<&Cgroup>) -> TakenSample {
         let start = thread_cpu_ns();
         let tree = self.tree(cgroup);
         let mut sample = Sample { t_ns: now_ns, mark: mark.map(str::to_owned), ..Sample::default() };
@@ -388,7 +378,7 @@ mod tests {
         assert!(sample.processes >= 1 && sample.threads >= 1 && sample.cpu_ns > 0);
         assert!(sample.pss_bytes.unwrap() <= sample.rss_bytes * 2);
         assert!(sampler.schedule.due_ns.unwrap() >= 5_000_000);
-        let (sample, _) = sampler.mark(3_000_000, "spawned", None);
+        let (sample, _) = sampler.sample(3_000_000, Some("spawned"), None);
         assert_eq!(sample.mark.as_deref(), Some("spawned"));
         assert!(sample.pss_bytes.is_some());
         assert!(sample.kernel_bytes.is_some());

@@ -7,15 +7,16 @@ use crate::leave::removal::remove_below;
 use crate::tree::namespace;
 use place::Parent;
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, Error, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::io::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use std::os::unix::io::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use wire::os;
-use wire::os::{fstat, open};
+use wire::os::{self, fstat, open};
+use wire::request::Limits;
 
 /// pids.max counts threads too, so a limit on processes needs room for theirs.
 const THREAD_ROOM: u64 = 32_768;
@@ -24,18 +25,18 @@ const THREAD_ROOM: u64 = 32_768;
 const REMOVAL_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub struct Cgroup {
-    path: PathBuf,
+    pub path: PathBuf,
     /// As /proc/PID/cgroup has it.
     name: PathBuf,
-    folder: OwnedFd,
-    procs: OwnedFd,
-    cpu: OwnedFd,
+    folder: File,
+    procs: File,
+    cpu: File,
     /// Files of controllers; None if the controllers are not delegated.
-    memory_max: Option<OwnedFd>,
-    processes_max: Option<OwnedFd>,
-    memory_events: Option<OwnedFd>,
+    memory_max: Option<File>,
+    processes_max: Option<File>,
+    memory_events: Option<File>,
     /// Open, since a program can take from the probe what it needs to open it; None before Linux 5.14.
-    kill: Option<OwnedFd>,
+    kill: Option<File>,
     /// When the trial began.
     cpu_before: CpuUsage,
     /// Kernels may kill each process that is started inside later on, too (seen with 6.18.44).
@@ -52,21 +53,16 @@ pub struct CpuUsage {
 impl Cgroup {
     /// A cgroup for a trial: the kept one of an earlier trial, else a new one, see [`place`]. Limits that
     /// cannot be set are added to `missing`.
-    pub fn begin(
-        kept: Option<Cgroup>,
-        memory_bytes: u64,
-        processes: u64,
-        missing: &mut Vec<String>,
-    ) -> io::Result<Cgroup> {
+    pub fn begin(kept: Option<Cgroup>, limits: &Limits, missing: &mut Vec<String>) -> io::Result<Cgroup> {
         let cgroup = match kept {
-            None => Cgroup::make()?,
+            None => Cgroup::make_below(&place::parent_of_trials()?)?,
             Some(mut kept) => {
                 kept.cpu_before = kept.cpu_total().unwrap_or_default();
                 kept
             }
         };
-        let processes = processes.saturating_add(THREAD_ROOM);
-        limit("memory.max", &cgroup.memory_max, memory_bytes, missing);
+        let processes = limits.processes.saturating_add(THREAD_ROOM);
+        limit("memory.max", &cgroup.memory_max, limits.memory_bytes, missing);
         limit("pids.max", &cgroup.processes_max, processes, missing);
         Ok(cgroup)
     }
@@ -75,10 +71,6 @@ impl Cgroup {
     /// ancestors. An error comes again when a cgroup is made.
     pub fn prepare() {
         let _ = place::parent_of_trials();
-    }
-
-    fn make() -> io::Result<Cgroup> {
-        Cgroup::make_below(&place::parent_of_trials()?)
     }
 
     /// Whether another trial may use it: it is empty, nothing in it was killed, and the kernel does not account its
@@ -115,7 +107,7 @@ impl Cgroup {
     }
 
     fn use_folder(path: &Path, name: PathBuf) -> io::Result<Cgroup> {
-        let file = |name: &str, flags| open(path.join(name), flags).map_err(Error::from);
+        let file = |name: &str, flags| open(path.join(name), flags).map(File::from);
         Ok(Cgroup {
             folder: file("", libc::O_RDONLY | libc::O_DIRECTORY)?,
             procs: file("cgroup.procs", libc::O_RDWR)?,
@@ -136,10 +128,6 @@ impl Cgroup {
         let own = memberships.split(|&byte| byte == b'\n').find_map(|line| line.strip_prefix(b"0::"));
         // Whole: a cgroup elsewhere may have the same name.
         own.is_some_and(|path| Path::new(OsStr::from_bytes(path)).starts_with(&self.name))
-    }
-
-    pub fn path(&self) -> &Path {
-        &self.path
     }
 
     /// The folder and `cgroup.procs`, for the start of a process inside.
@@ -171,8 +159,7 @@ impl Cgroup {
     /// Kills all processes inside at once, including those that are being forked (Linux 5.14).
     pub fn kill(&self) -> bool {
         self.was_killed.store(true, Ordering::Relaxed);
-        let file = self.kill.as_ref();
-        file.is_some_and(|file| os::write(file, b"1").is_ok())
+        self.kill.as_ref().is_some_and(|file| os::write(file, b"1").is_ok())
     }
 
     /// Whether the kernel has killed a process inside for want of memory.
@@ -197,19 +184,19 @@ impl Drop for Cgroup {
 }
 
 /// The first KiB of a file of the kernel's.
-fn read(file: &OwnedFd) -> Option<Vec<u8>> {
+fn read(file: &File) -> Option<Vec<u8>> {
     let mut text = vec![0; 1024];
-    let count = os::pread(file, &mut text, 0).ok()?;
+    let count = file.read_at(&mut text, 0).ok()?;
     text.truncate(count);
     Some(text)
 }
 
-fn limit(name: &str, file: &Option<OwnedFd>, value: u64, missing: &mut Vec<String>) {
+fn limit(name: &str, file: &Option<File>, value: u64, missing: &mut Vec<String>) {
     let controller = name.split('.').next().unwrap_or(name);
     let Some(file) = file else {
         return missing.push(format!("cgroup {controller} controller: not delegated"));
     };
-    if let Err(error) = os::pwrite(file, value.to_string().as_bytes(), 0) {
+    if let Err(error) = file.write_at(value.to_string().as_bytes(), 0) {
         missing.push(format!("cgroup {name}: {error}"));
     }
 }
@@ -297,7 +284,7 @@ mod tests {
         limit("memory.max", &cgroup.memory_max, 1234, &mut missing);
         limit("pids.max", &cgroup.processes_max, 99, &mut missing);
         assert!(missing.is_empty());
-        let read = |name: &str| fs::read_to_string(cgroup.path().join(name)).unwrap();
+        let read = |name: &str| fs::read_to_string(cgroup.path.join(name)).unwrap();
         assert_eq!((read("memory.max"), read("pids.max")), ("1234".into(), "99".into()));
         assert!(cgroup.out_of_memory());
         let mut processes = Vec::new();
@@ -352,7 +339,7 @@ mod tests {
         cgroup.kill();
         assert!(!cgroup.can_be_used_again());
         let (_folder, cgroup) = fixture(&[empty]);
-        fs::create_dir(cgroup.path().join("own")).unwrap();
+        fs::create_dir(cgroup.path.join("own")).unwrap();
         assert!(!cgroup.can_be_used_again());
         for trace in [("cgroup.procs", "7\n"), ("memory.max", "max\n")] {
             let (_folder, cgroup) = fixture(&[empty, trace]);
