@@ -386,7 +386,7 @@ impl Trial<'_, '_> {
         let started = Started {
             version: PROTOCOL,
             // A number of the probe's own namespace means nothing to the reader.
-            pid: (!namespace::is_own()).then(|| self.supervisor.pid),
+            pid: (!namespace::is_own()).then_some(self.supervisor.pid),
             t_ns,
             cgroup,
             missing,
