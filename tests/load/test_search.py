@@ -49,7 +49,7 @@ def test_a_server_that_keeps_a_hundred_per_second() -> None:
     with serving(one_at_a_time(0.01)) as port:
         words = ("load", f"http://127.0.0.1:{port}/", "--connections", "8", "--duration", "1s")
         found = in_process(*words, "--rate", "60", "--find-rate", "p50<150ms")
-    document = parsed(*words, "--rate", "1", "--find-rate", "p50<1us", status=1)
+        document = parsed(*words, "--rate", "1", "--find-rate", "p50<1us", status=1)
     (line,) = [line for line in found.stdout.splitlines() if "The highest rate that was kept" in line]
     assert 20 <= float(line.split(": ")[-1].removesuffix("/s.").replace(",", "")) <= 125, line
     assert document["highest_rates"] == {"p50<1us": None}
