@@ -19,7 +19,7 @@ PAGE = ROOT / "docs" / "ARCHITECTURE.md"
 SOURCE = ROOT / "src" / "ringside"
 LOOSE, SUM, TESTS = "loose modules", "**sum of src/ringside**", "`tests/`"
 # The sum of the budgets may shrink, not grow.
-LIMITS = {SUM: 32_317, TESTS: 34_879}
+LIMITS = {SUM: 31_885, TESTS: 34_866}
 
 
 def lines(paths: Iterator[Path]) -> int:
