@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 from ringside.cli import context
 from ringside.serve.server import PageServer
@@ -17,12 +18,9 @@ def serve(host: str = LOCAL, port: int = PORT, store: str | None = None) -> int:
     context.check_named(store)
     server = start(host, port, store)
     print(f"{server.url} shows the runs; Ctrl-C ends it", file=sys.stderr)
-    try:
+    with suppress(KeyboardInterrupt):
         server.wait()
-    except KeyboardInterrupt:
-        pass
-    finally:
-        server.stop()
+    server.stop()
     return 0
 
 

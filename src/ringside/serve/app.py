@@ -1,4 +1,4 @@
-"""The routes. Each answer is made in the worker's thread; an error is a page that says what is wrong, and the
+"""The routes. Each answer is made in the source's thread; an error is a page that says what is wrong, and the
 next request tries again."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -20,7 +20,7 @@ from ringside.render.export import documents, formats
 from ringside.serve import pages, views
 from ringside.serve.guard import Guard
 from ringside.serve.live import MAX_WATCHERS, Hub
-from ringside.serve.source import Source, Worker
+from ringside.serve.source import Source
 from ringside.store import Store
 from ringside.store.database import runs_of, single_run, suite_of
 
@@ -35,22 +35,17 @@ class Pages:
     def __init__(self, source: Source, questions: Callable[[], Sequence[Question]]) -> None:
         """`questions`: all that the catalogue has."""
         self.source = source
-        self.worker = Worker()
         self.views = views.Views(questions)
-        self.hub = Hub(source, self.worker)
+        self.hub = Hub(source)
 
     def of_store(self, make: Callable[[Store, Request], Response]) -> Handler:
         """A route whose answer needs the store; a page that says why, where there is none."""
 
         async def handle(request: Request) -> Response:
-            def answer() -> Response:
-                try:
-                    with self.source.open() as store:
-                        return make(store, request)
-                except RingsideError as error:
-                    return trouble(error)
-
-            return await self.worker.run(answer)
+            try:
+                return await self.source.read(lambda store: make(store, request))
+            except RingsideError as error:
+                return trouble(error)
 
         return handle
 
@@ -71,9 +66,9 @@ class Pages:
         except RingsideError as error:
             # No id of a run: one of a suite, or a name.
             return await self.of_store(self.suite)(request) if _is_missing(error) else trouble(error)
-        # In the worker: the first page bundles the script that draws plots.
+        # In the thread: the first page bundles the script that draws plots.
         shown = {"run": run_id, "progress": progress, "content": newest.values}
-        return await self.worker.run(lambda: _html("live.html.j2", **shown))
+        return await self.source.run(lambda: _html("live.html.j2", **shown))
 
     def suite(self, store: Store, request: Request) -> Response:
         name = request.path_params["run"]
@@ -128,7 +123,7 @@ class Pages:
 
     async def asset(self, request: Request) -> Response:
         name = request.path_params.get("name", "icon.svg")
-        content = await self.worker.run(lambda: pages.file(name))
+        content = await self.source.run(lambda: pages.file(name))
         if content is None:
             return trouble(UsageError("there is no such page"))
         body, kind = content
@@ -140,8 +135,7 @@ class Pages:
         @asynccontextmanager
         async def lifespan(_app: Starlette) -> AsyncIterator[None]:
             yield
-            await self.worker.run(self.source.close)
-            self.worker.close()
+            await self.source.close()
 
         async def not_found(_request: Request, _error: Exception) -> Response:
             return trouble(UsageError("there is no such page"))

@@ -14,7 +14,8 @@ from ringside.analysis.run import analysis_of
 from ringside.errors import RingsideError
 from ringside.model.results import RunState
 from ringside.serve import pages
-from ringside.serve.source import Signature, Source, Worker
+from ringside.serve.source import Signature, Source
+from ringside.store import Store
 from ringside.store.database import RunProgress
 from ringside.text import one_line
 
@@ -64,18 +65,13 @@ class Live:
     async def progress(self, *, at_once: bool = True) -> RunProgress:
         """How far the run is, by the last look at the store or, where `at_once` or something has changed, by
         a new one. Raises RingsideError."""
-
-        def look() -> RunProgress:
-            with self.hub.source.open() as store:
-                return store.progress(self.run_id)
-
         async with self._looking:
             signature = self.hub.source.signature()
             age_s = time.monotonic() - self._asked_s
             is_old = age_s >= ASK_S or (age_s >= LOOK_S and signature != self._seen)
             if at_once or is_old or (self._progress is None and self._trouble is None):
                 self._trouble, self._asked_s, self._seen = None, time.monotonic(), signature
-                self._progress = await self.hub.worker.run(look)
+                self._progress = await self.hub.source.read(lambda store: store.progress(self.run_id))
             elif self._trouble:
                 raise self._trouble
             assert self._progress
@@ -84,10 +80,9 @@ class Live:
     async def newest(self, progress: RunProgress) -> Content:
         """The content of the page, rendered again if the run has changed. Raises RingsideError."""
 
-        def render() -> Content:
+        def render(store: Store) -> Content:
             began_s = time.thread_time()
-            with self.hub.source.open() as store:
-                values = pages.content(analysis_of(store, store.run(self.run_id)))
+            values = pages.content(analysis_of(store, store.run(self.run_id)))
             event = _event("content", values)
             cost_s = time.thread_time() - began_s
             pause_s = min(_MAX_PAUSE_S, max(MIN_PAUSE_S, cost_s * PAUSE_PER_COST))
@@ -101,7 +96,7 @@ class Live:
                 known.progress != progress
                 and (known.progress.state is not progress.state or time.monotonic() >= known.fresh_until_s)
             ):
-                known = await self.hub.worker.run(render)
+                known = await self.hub.source.read(render)
             return known
 
     async def events(self) -> AsyncIterator[bytes]:
@@ -150,8 +145,8 @@ def _event(name: str, values: dict[str, Any]) -> bytes:
 class Hub:
     """The runs that are watched, until `stopped`."""
 
-    def __init__(self, source: Source, worker: Worker) -> None:
-        self.source, self.worker = source, worker
+    def __init__(self, source: Source) -> None:
+        self.source = source
         self.stopped = asyncio.Event()
         self._lives: dict[str, Live] = {}
 

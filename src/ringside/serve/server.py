@@ -81,8 +81,7 @@ class PageServer:
 
     def wait(self) -> None:
         """Until the server ends by itself, or the caller is interrupted."""
-        while self._thread.is_alive():
-            self._thread.join(1.0)
+        self._thread.join()
 
     def finish(self, *, at_once: bool) -> None:
         """Stop, once those who watch have seen how their runs ended; or `at_once`."""

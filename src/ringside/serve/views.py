@@ -74,7 +74,7 @@ _Figures = tuple[HistoryRun, str, Metric, str]
 
 class Views:
     """Lists of runs, histories and reports; figures and reports are made once for as long as their runs have
-    the same trials. Used by the worker alone."""
+    the same trials. Used in one thread alone."""
 
     def __init__(self, questions: Callable[[], Sequence[Question]]) -> None:
         """`questions`: all that the catalogue has now."""
