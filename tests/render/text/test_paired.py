@@ -107,8 +107,7 @@ def test_comparisons_read_as_they_did() -> None:
 
 def test_bars_are_as_long_as_their_counts() -> None:
     run = commands({("A", HERE): [1.0] * 8 + [2.0] * 4 + [4.0] * 4})
-    described = run.descriptions[Cell("A", HERE)]
-    bars = paired.histogram(described, ALONE.headline)
+    bars = paired.histogram(run.descriptions[Cell("A", HERE)], ALONE.headline)
     assert [line.split()[0] for line in bars] == ["1.00", "1.75", "2.50", "3.25"]
     assert [line.count("█") for line in bars] == [40, 20, 0, 20]
 
@@ -121,6 +120,8 @@ def test_scans_of_commands() -> None:
     ordered = [row[3].text.split()[0] for row in paired.table(PAIRS, "mean-time").rows]
     assert ordered == ["50.0", "100", "150", "300"]
     commands = documents.vs_document(PAIRS, {})["commands"]
+    (over_first,) = documents.vs_document(TWO, {})["comparisons"]
+    assert (over_first["contender"], over_first["word"], over_first["p"]) == ("n=2", "slower", None)
     assert [each["point"] for each in commands][1:3] == [{"n": 1, "cc": "gcc"}, {"n": 3, "cc": "gcc"}]
 
 
@@ -130,8 +131,7 @@ def test_numbers_as_text_are_swept_as_numbers() -> None:
     chart = charts(analysis)[0]
     assert chart.title == "Wall over d"
     assert '"format": "~g"' in json.dumps(chart.panels[0].spec)
-    words = commands({("A", point(d=d)): scaled(0.1) for d in ("x", "y", "z")})
-    assert words.swept is None
+    assert commands({("A", point(d=d)): scaled(0.1) for d in ("x", "y", "z")}).swept is None
 
 
 # --- exports ---

@@ -14,7 +14,8 @@ from ringside.analysis.run_diff import CellChange, RunDiff
 from ringside.analysis.suite import JudgedClaim
 from ringside.model.design import Cell, Metric, Point
 from ringside.model.results import Comparison, Interval, Obstacle, Trial, Verdict
-from ringside.render.text import command, diagnostics, families
+from ringside.probe.protocol import TrialOutcome
+from ringside.render.text import command, diagnostics, families, paired
 from ringside.render.text.answers import answers
 from ringside.render.text.changes import contender_changes
 from ringside.render.text.words import verdict_word
@@ -211,6 +212,7 @@ def _contender(contender: PlannedContender) -> dict[str, Any]:
 
 def vs_document(analysis: RunAnalysis, facts: Mapping[str, Any]) -> dict[str, Any]:
     """The document of `vs --json`. `facts`: how it was measured. With parameters, entries have a point."""
+    executions = ((each, each.report) for each in analysis.trials if each.block > 0 and each.report)
     return {
         "format": FORMAT,
         **facts,
@@ -222,7 +224,7 @@ def vs_document(analysis: RunAnalysis, facts: Mapping[str, Any]) -> dict[str, An
             for each in analysis.growth
             for (name, fixed), power in each.values.items()
         ],
-        "times": [_execution(analysis, each) for each in analysis.trials if each.block > 0 and each.report],
+        "times": [_execution(analysis, *each) for each in executions],
         "warnings": diagnostics.rows(analysis.diagnostics),
     }
 
@@ -278,7 +280,8 @@ def _parameters(point: Point) -> dict[str, Any]:
 
 
 def _comparisons(analysis: RunAnalysis) -> list[dict[str, Any]]:
-    """Every pair in every compared metric at every point. One without a block in common has no ratio."""
+    """Every pair in every compared metric at every point; one without a block in common has no ratio. Of a
+    command alone, each point over the first."""
     rows, no_ratio = [], Interval(0.0, None, None, 0)
     for point, metric, pair in itertools.product(analysis.points, analysis.metrics, analysis.pairs):
         comparison = analysis.comparison(metric, *pair, point)
@@ -286,13 +289,14 @@ def _comparisons(analysis: RunAnalysis) -> list[dict[str, Any]]:
         unknown = Comparison(*place, no_ratio, Verdict.INCONCLUSIVE, 1.0, Obstacle.TOO_FEW_BLOCKS)
         row = _parameters(point) | _comparison(analysis, comparison or unknown)
         rows.append(row if comparison else row | {"ratio": None})
-    return rows
+    # By intervals, without a test.
+    alone = paired.over_first(analysis).values()
+    return rows + [_parameters(each.point) | _comparison(analysis, each) | {"p": None} for each in alone]
 
 
-def _execution(analysis: RunAnalysis, trial: Trial) -> dict[str, Any]:
+def _execution(analysis: RunAnalysis, trial: Trial, report: TrialOutcome) -> dict[str, Any]:
     """One execution of a command; null for a figure that was not observed."""
     by_block = analysis.cells[trial.cell].by_block
-    report = trial.report
     metrics = (each.name for each in analysis.measurement.metrics)
     names = [name for name in metrics if name in by_block or name not in COUNTERS]
     return {
@@ -300,9 +304,8 @@ def _execution(analysis: RunAnalysis, trial: Trial) -> dict[str, Any]:
         "name": trial.cell.contender,
         **_parameters(trial.cell.point),
         **{name: by_block.get(name, {}).get(trial.block) for name in names},
-        "exit_status": report.exit_status if report else None,
-        "signal": report.signal if report else None,
-        "stdout_xxh3": report.output.xxh3 if report else None,
+        **fields_of(report, "exit_status", "signal"),
+        "stdout_xxh3": report.output.xxh3,
     }
 
 
