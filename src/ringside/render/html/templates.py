@@ -7,7 +7,6 @@ import contextlib
 import functools
 import gzip
 import hashlib
-import importlib
 import importlib.metadata
 import itertools
 import json
@@ -35,6 +34,7 @@ from ringside.render.text.changes import change_table, diff_answer, diff_tables,
 from ringside.render.text.command import command_to_repeat, own_command
 from ringside.render.text.contenders import claim_table, contender_table
 from ringside.render.text.diagnostics import for_pages
+from ringside.render.text.markdown import templates_in
 from ringside.render.text.tables import point_table, tables
 from ringside.render.text.words import heading, machine, where
 from ringside.text import capitalised, minute, one_line
@@ -171,14 +171,7 @@ _FUNCTIONS = (
 @functools.cache
 def environment(folder: Path = FOLDER) -> jinja2.Environment:
     """The environment of the templates in a folder, with the macros of ours behind them."""
-    templates = jinja2.Environment(
-        loader=jinja2.FileSystemLoader([folder, FOLDER]),
-        autoescape=True,
-        finalize=visible,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    templates = templates_in(folder, FOLDER, autoescape=True, finalize=visible)
     templates.filters |= {"capitalised": capitalised, "code": code, "kinds": column_kinds}
     templates.filters |= {"machine": machine, "minute": minute}
     templates.filters["part"] = functools.partial(quote, safe="")

@@ -1,6 +1,5 @@
 """All plots of a run, as specifications, and as files: SVG and PNG in light colours, figures as CSV."""
 
-import importlib
 import importlib.util
 import itertools
 import json

@@ -40,14 +40,15 @@ def render_questions(answers: Sequence[QuestionAnswer]) -> str:
     return rendered(_FOLDER / "questions.md.j2", answers=answers)
 
 
+def templates_in(*folders: Path, **own: Any) -> jinja2.Environment:
+    """The environment of templates, in which an unknown name is an error."""
+    loader, undefined = jinja2.FileSystemLoader(folders), jinja2.StrictUndefined
+    return jinja2.Environment(loader=loader, undefined=undefined, trim_blocks=True, lstrip_blocks=True, **own)
+
+
 def rendered(template: Path, **values: Any) -> str:
     """Markdown by a template, in which lines that are empty more than once are one."""
-    markdown = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(template.parent),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    markdown = templates_in(template.parent)
     markdown.filters |= {"machine": machine, "table": table_markdown, "text": escape, "warning": warning}
     markdown.globals |= {"diagnostics": diagnostics, "families": families}
     functions = (answer_text, changes.session_table, contender_table, heading, overview_table, tables)
