@@ -124,11 +124,7 @@ def ratio(comparison: Comparison | None, metric: Metric, *, is_baseline: bool = 
     return TableCell(units.ratio(comparison.ratio), word.kind, word.text)
 
 
-def verdict(
-    comparison: Comparison | None, metric: Metric, margin: float | None = None, *, is_baseline: bool = False
-) -> TableCell:
-    if is_baseline:
-        return TableCell("baseline", "quiet")
+def verdict(comparison: Comparison | None, metric: Metric, margin: float | None = None) -> TableCell:
     if comparison is None:
         return ABSENT
     if comparison.obstacle is Obstacle.WARMING_UP:

@@ -81,8 +81,8 @@ def verdicts(analysis: RunAnalysis, order: str = "auto") -> list[Sentence]:
     failures = (each for each in analysis.diagnostics if each.code in _FIRST)
     sentences = [Sentence(diagnostics.sentences(each), "failed") for each in failures]
     noisy = (each.values for each in analysis.diagnostics if each.code == "noisy-neighbour")
-    shares = (values.get("others", 0.0) for values in noisy)
-    behind = " (on a machine as busy as this)" if max(shares, default=0.0) > _BUSY else ""
+    is_busy = any(values.get("others", 0.0) > _BUSY for values in noisy)
+    behind = " (on a machine as busy as this)" if is_busy else ""
     is_swept = len(analysis.names) == 1 < len(analysis.points) and analysis.descriptions
     sentences += _sweep(analysis) if is_swept else []
     sentences += growths if len(growths := [*_growths(analysis)]) <= _MAX_STEPS else []
@@ -214,11 +214,9 @@ def _scan_rows(analysis: RunAnalysis, order: str) -> list[Row]:
     is_alone, comparisons = len(analysis.names) == 1, over_first(analysis)
     rows: list[Row] = []
     shown = in_order(analysis, order)
-    shown += [cell for cell, own in analysis.cells.items() if own.outcomes and not own.has_figures]
-    if order != "mean-time":
-        places = {cell: number for number, cell in enumerate(analysis.cells)}
-        shown.sort(key=places.__getitem__)
-    for cell in shown:
+    failed = [cell for cell, own in analysis.cells.items() if own.outcomes and not own.has_figures]
+    in_turn = (cell for cell in analysis.cells if cell in (*shown, *failed))
+    for cell in [*shown, *failed] if order == "mean-time" else in_turn:
         row: Row = [(name, str(level)) for name, level in cell.point.levels]
         row += [] if is_alone else [("command", cell.contender)]
         row.append((headline.title, cells.figure(analysis.cells[cell], headline, with_interval=True)))

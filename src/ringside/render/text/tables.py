@@ -119,7 +119,8 @@ def point_rows(analysis: RunAnalysis, point: Point) -> list[Row]:
         row += [(headline.title, figure)]
         if len(analysis.names) > 1:
             row += [(f"× {baseline}", cells.ratio(comparison, headline, is_baseline=is_baseline))]
-            row += [("verdict", cells.verdict(comparison, headline, margin, is_baseline=is_baseline))]
+            verdict = cells.verdict(comparison, headline, margin)
+            row += [("verdict", TableCell("baseline", "quiet") if is_baseline else verdict)]
         if name in ranking.ranks:
             row += [("rank", TableCell(units.rank_interval(ranking.ranks[name])))]
         elif ranking.ranks:
