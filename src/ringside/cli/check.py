@@ -19,7 +19,7 @@ _say = partial(streams.say, name="check")
 
 
 def check(
-    outside: Sequence[str], chosen: Sequence[str], quick: bool, as_json: bool, contender: str | None = None
+    outside: Sequence[str], chosen: Sequence[str], quick: bool, as_json: bool, contender: str = ""
 ) -> int:
     """Check a contender and those from `outside`; `chosen`: only in these workloads."""
     contenders = _contenders(contender, outside)
@@ -57,25 +57,22 @@ def check(
     return 0 if all(document["conforms"] for document in documents) else EXIT_FAILED
 
 
-def _contenders(word: str | None, outside: Sequence[str]) -> list[Contender]:
+def _contenders(word: str, outside: Sequence[str]) -> list[Contender]:
     """The contenders to check: a folder, a name of the catalogue, and those of --with. Raises UsageError."""
-    path = Path(word or "")
-    is_path = word is not None and ("/" in word or word in (".", "..") or (path / MANIFEST).is_file())
+    path = Path(word)
+    is_path = word != "" and ("/" in word or word in (".", "..") or (path / MANIFEST).is_file())
     if path.name == MANIFEST and path.is_file():
         path, is_path = path.resolve().parent, True
-    elif word is not None and path.is_file() and (is_path or path.suffix):
+    elif path.is_file() and (is_path or path.suffix):
         folder = path.parent
         named = folder if folder.is_absolute() or folder == Path() else f"./{folder}"
         raise UsageError(f"{word} is a file: name its folder, as in `ringside check {named}`")
     words = [str(path.resolve())] if is_path else []
     catalogue = context.catalogue([*words, *outside])
-    names = catalogue.added()
-    if word is not None and not is_path:
-        names.insert(0, word)
+    names = [*([word] if word and not is_path else []), *catalogue.added()]
     if not names:
-        raise UsageError(
-            "name the folder of a contender, or a contender of the catalogue: ringside check ./mine"
-        )
+        what = "name the folder of a contender, or a contender of the catalogue"
+        raise UsageError(f"{what}: ringside check ./mine")
     contenders = [catalogue.contender(name) for name in dict.fromkeys(names)]
     for contender in contenders:
         if not contender.has_sources:

@@ -60,18 +60,15 @@ def open_runs(
 ) -> Store:
     """The store to read runs from; where none is named and none of its runs `is_enough`, the record of that
     name that comes with Ringside, which stderr says. `words`: the command that measures."""
-    if where or os.environ.get("RINGSIDE_STORE"):
-        return open_store(where, create=False)
     kept = own_folder() / "records" / f"{record_name}{record.SUFFIX}"
+    is_only = where or os.environ.get("RINGSIDE_STORE") or not kept.is_file()
     try:
-        storage = open_store(None, create=False)
-        if any(map(is_enough, storage.summaries())):
+        storage = open_store(where, create=False)
+        if is_only or any(map(is_enough, storage.summaries())):
             return storage
     except NoStoreError:
-        if not kept.is_file():
+        if is_only:
             raise
-    if not kept.is_file():
-        return storage
     streams.say(f"nothing was measured here: these are the figures of {kept} (`{words}` measures here)")
     return open_store(os.path.relpath(kept) if kept.is_relative_to(Path.cwd()) else str(kept), create=False)
 
