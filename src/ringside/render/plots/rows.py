@@ -11,7 +11,7 @@ from ringside.model.design import Metric, Point, grouped
 from ringside.model.results import Interval
 from ringside.render.plots import spec
 from ringside.render.plots.lines import both_scales
-from ringside.render.text.words import counted, verdict_text, where
+from ringside.render.text.words import counted, where
 from ringside.text import sentences
 
 _ROW_HEIGHT = 24
@@ -84,21 +84,19 @@ def diff_chart(diff: RunDiff) -> spec.Chart:
             name, ratio = change.cell.contender, change.ratio
             label = f"{name}{where(diff.first, change.cell.point, ', ')}"
             colours[label] = spec.colour(name, diff.first.floor)
-            times, interval = units.ratio_parts(ratio)
             low = ratio.low if ratio.low and ratio.low > 0 else None
-            shown = {"contender": label, "text": f"{times}×", "interval": interval}
-            shown["verdict"] = verdict_text(change, metric, diff.margin)
+            shown = {"contender": label, "text": f"{units.ratio_parts(ratio)[0]}×"}
             rows.append({**shown, "ratio": ratio.estimate, "low": low, "high": ratio.high})
         ends = [*limits, *(row[key] for row in rows for key in ("low", "ratio", "high") if row[key])]
         title = "times the first run (logarithmic)"
         across = spec.numbers(title, min(ends) / 1.1, max(ends) * 1.1, grid=True)
         at = {"x": spec.quantitative("limit", **across)}
-        tips = spec.tooltip(contender="contender", text="ratio", interval="interval", verdict="verdict")
         y = spec.row_axis(list(colours), labelLimit=320)
         layers = [
             spec.layer("limits", "rule", color="var(--quiet)", strokeDash=[4, 4], encoding=at),
             spec.layer("one", "rule", color="var(--quiet)", encoding=at),
-            *spec.interval_rows("ratio", across, y, spec.by_contender(colours), tips),
+            # The plot is a still picture: no pointer opens a tooltip.
+            *spec.interval_rows("ratio", across, y, spec.by_contender(colours), tips=[]),
         ]
         data = {"rows": rows, "limits": [{"limit": each} for each in limits], "one": [{"limit": 1.0}]}
         drawn.append(spec.Panel(metric.title, spec.layered(layers, _ROW_HEIGHT * len(rows), data)))
