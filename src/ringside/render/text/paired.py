@@ -18,7 +18,7 @@ from ringside.render.text import cells, diagnostics, markdown, terminal
 from ringside.render.text.answers import comparison_sentence, pair_sentence
 from ringside.render.text.cells import Row, TableCell, TableData
 from ringside.render.text.command import is_load
-from ringside.render.text.tables import other_metrics, point_notes, point_rows
+from ringside.render.text.tables import point_notes, point_rows
 from ringside.render.text.words import Sentence, listed, possessive
 from ringside.text import capitalised
 from ringside.workloads.command import COMMAND
@@ -147,22 +147,15 @@ def table(analysis: RunAnalysis, order: str = "auto") -> TableData:
     subtitle = f"{noun} with its 95 % interval; ratios are of the {noun}, from pairs inside blocks"
     if point.levels:
         return cells.table(title, _scan_rows(analysis, order), subtitle, narrow=reversed(_SPREAD))
-    names = analysis.rankings[analysis.headline.name, point].order
-    rows = list(zip(names, point_rows(analysis, point), strict=True))
-    if order != "auto":
-        shown = [cell.contender for cell in in_order(analysis, order)]
-        rows.sort(key=lambda each: shown.index(each[0]) if each[0] in shown else len(shown))
-    # Behind the rank; behind the figure, where nothing is compared.
-    place = len(rows[0][1]) - len(other_metrics(analysis, point))
-    whole: list[Row] = []
-    for name, row in rows:
-        row[0] = ("", row[0][1])
-        if is_load(analysis):
-            whole.append([*row, *_counts(analysis, name)])
-        else:
-            described = analysis.descriptions.get(Cell(name, point))
-            whole.append([*row[:place], *_spread(described, analysis.headline), *row[place:]])
-    others = [column for column, _ in whole[0][place:]]
+    rows, whole = point_rows(analysis, point), list[Row]()
+    shown = [] if order == "auto" else [cell.contender for cell in in_order(analysis, order)]
+    for name in [*shown, *(name for name in rows if name not in shown)]:
+        ((_, label), *row), metrics = rows[name]
+        described = analysis.descriptions.get(Cell(name, point))
+        spread = [] if is_load(analysis) else _spread(described, analysis.headline)
+        more = [*spread, *metrics, *(_counts(analysis, name) if is_load(analysis) else [])]
+        whole.append([("", label), *row, *more])
+    others = [column for column, _ in more]
     # A first look has the mean and the first of the other metrics besides.
     first_look = {_SPREAD[0], *others[len(_SPREAD) : len(_SPREAD) + 1]}
     first_look |= {metric.title for metric in analysis.experiment.outputs}

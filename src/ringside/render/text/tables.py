@@ -89,7 +89,8 @@ def _headlines(analysis: RunAnalysis, point: Point, names: Sequence[str]) -> dic
 def point_table(analysis: RunAnalysis, point: Point) -> TableData:
     """All contenders at a point, the best first: headline, ratio and verdict, rank in their class, ratio over
     the floor, other metrics; below it, which ratios are overstated."""
-    rows, headline = point_rows(analysis, point), analysis.headline
+    rows = [[*row, *others] for row, others in point_rows(analysis, point).values()]
+    headline = analysis.headline
     pairs = analysis.comparisons[headline.name, point].values()
     compared = [each for each in pairs if each.baseline == analysis.experiment.baseline]
     early = ", ".join(each.contender for each in compared if each.overstated)
@@ -102,15 +103,15 @@ def point_table(analysis: RunAnalysis, point: Point) -> TableData:
     return table(analysis.label(point), rows, notes=notes, narrow=(*reversed(others), "rank"))
 
 
-def point_rows(analysis: RunAnalysis, point: Point) -> list[Row]:
-    """The rows of that table, in the order of the ranking."""
+def point_rows(analysis: RunAnalysis, point: Point) -> dict[str, tuple[Row, Row]]:
+    """The rows of that table by name, in the order of the ranking, with the other metrics apart."""
     headline, baseline, floor = analysis.headline, analysis.experiment.baseline, analysis.floor
     margin = analysis.experiment.margin
     ranking = analysis.rankings[headline.name, point]
     # If all classes are alike, or all but the floor's, the column says nothing.
     has_class = any(analysis.kind(name) == "bare" for name in analysis.names)
-    others = other_metrics(analysis, point)
-    rows: list[Row] = []
+    others = _other_metrics(analysis, point)
+    rows: dict[str, tuple[Row, Row]] = {}
     for name, figure in _headlines(analysis, point, analysis.names).items():
         cell, is_baseline = analysis.cell(name, point), name == baseline
         comparison = analysis.comparison(headline, name, baseline, point)
@@ -129,7 +130,7 @@ def point_rows(analysis: RunAnalysis, point: Point) -> list[Row]:
             ratio = analysis.floor_ratios[headline.name, point].get(name)
             over_floor = TableCell(units.significant(ratio.estimate)) if ratio else cells.ABSENT
             row += [(f"× {floor}", TableCell("1", "quiet") if name == floor else over_floor)]
-        rows.append([*row, *((metric.title, cells.figure(cell, metric)) for metric in others)])
+        rows[name] = (row, [(metric.title, cells.figure(cell, metric)) for metric in others])
     return rows
 
 
@@ -142,7 +143,7 @@ def point_notes(analysis: RunAnalysis, point: Point) -> list[str]:
     return notes
 
 
-def other_metrics(analysis: RunAnalysis, point: Point) -> list[Metric]:
+def _other_metrics(analysis: RunAnalysis, point: Point) -> list[Metric]:
     """The metrics besides the headline that have figures at the point: compared ones, then the others."""
     present = {metric for name in analysis.names for metric in analysis.cell(name, point).metrics}
     secondary = map(analysis.measurement.metric, analysis.measurement.secondary)
