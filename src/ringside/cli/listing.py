@@ -44,7 +44,6 @@ def listing(
 
 
 def runs(storage: Store) -> TableData:
-    """The runs of a store."""
     rows = []
     for run in storage.summaries():
         title, state = one_line(run.title, 32), storage.state(run.id, run.ended_at)

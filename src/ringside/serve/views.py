@@ -35,7 +35,6 @@ class Filter:
     suite: str = ""
 
     def fits(self, run: RunSummary, state: RunState) -> bool:
-        """Whether a run is shown."""
         shown = f"{run.id} {run.title} {run.suite}".lower()
         return (
             self.experiment in ("", run.experiment)

@@ -76,8 +76,7 @@ def markdown(text: str) -> Markup:
     """Markdown without HTML and pictures: a picture would have to be fetched."""
     from markdown_it import MarkdownIt
 
-    reader = MarkdownIt("commonmark", {"html": False}).enable("table")
-    reader.disable("image")
+    reader = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
     # Files beside a text in its folder are not beside the page.
     return Markup(_ASIDE.sub(r"\1", reader.render(clean(text))))
 

@@ -1,6 +1,7 @@
 """Lines over a factor, a rate, a percentile, the repeats in one process, cores, blocks, or the date."""
 
 import dataclasses
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
@@ -83,22 +84,20 @@ def both_scales(
 
 def curve_charts(analysis: RunAnalysis) -> Iterator[spec.Chart]:
     """The workload's curves: metrics of each contender in their places. Curves of one title share a plot."""
-    curves = analysis.measurement.curves
-    for title in dict.fromkeys(curve.title for curve in curves):
-        together = [curve for curve in curves if curve.title == title]
+    by_title = grouped((curve.title, curve) for curve in analysis.measurement.curves)
+    for title, together in by_title.items():
         drawn = []
-        for point in analysis.points:
-            for curve in together:
-                estimates = _estimates(analysis, [(x, point, metric) for x, _, metric in curve.steps])
-                if curve.applies(point) and _is_line(estimates):
-                    # All metrics of a curve have one unit.
-                    first = analysis.measurement.metric(curve.steps[0][2])
-                    metric = dataclasses.replace(first, title=curve.y_title, explanation=curve.explanation)
-                    words = {} if curve.logarithmic else {x: label for x, label, _ in curve.steps}
-                    xs = [x for _, x, _ in estimates]
-                    x = spec.x_axis("x", curve.x_title, xs, log=curve.logarithmic, words=words)
-                    where = ", ".join(filter(None, (analysis.label(point), curve.panel)))
-                    drawn.append(spec.Panel(where, estimate_lines(analysis, metric, x, estimates), point))
+        for point, curve in itertools.product(analysis.points, together):
+            estimates = _estimates(analysis, [(x, point, metric) for x, _, metric in curve.steps])
+            if curve.applies(point) and _is_line(estimates):
+                # All metrics of a curve have one unit.
+                first = analysis.measurement.metric(curve.steps[0][2])
+                metric = dataclasses.replace(first, title=curve.y_title, explanation=curve.explanation)
+                words = {} if curve.logarithmic else {x: label for x, label, _ in curve.steps}
+                xs = [x for _, x, _ in estimates]
+                x = spec.x_axis("x", curve.x_title, xs, log=curve.logarithmic, words=words)
+                where = ", ".join(filter(None, (analysis.label(point), curve.panel)))
+                drawn.append(spec.Panel(where, estimate_lines(analysis, metric, x, estimates), point))
         yield spec.chart("curve", drawn, together[0].explanation, title=title)
 
 
@@ -108,9 +107,8 @@ def rate_charts(analysis: RunAnalysis) -> Iterator[spec.Chart]:
     if view is None or view.factor not in analysis.varying:
         return
     drawn = []
-    for setting in dict.fromkeys(point.without(view.factor) for point in analysis.points):
+    for setting, here in grouped((point.without(view.factor), point) for point in analysis.points).items():
         # 0 is a closed loop, which has no rate of its own.
-        here = (point for point in analysis.points if point.without(view.factor) == setting)
         rates = [(rate, point) for point in here if (rate := float(point[view.factor])) > 0]
         for metric in map(analysis.measurement.metric, view.metrics):
             estimates = _estimates(analysis, [(rate, point, metric.name) for rate, point in rates])

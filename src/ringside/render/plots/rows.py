@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 from ringside import units
+from ringside.analysis.published import ThenAndNowRow
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.run_diff import RunDiff
 from ringside.model.design import Metric, Point, grouped
@@ -105,20 +106,19 @@ def diff_chart(diff: RunDiff) -> spec.Chart:
 
 def published_charts(analysis: RunAnalysis) -> Iterator[spec.Chart]:
     """For each metric a panel per pair and a row per point: the source's ratio hollow, this run's filled."""
-    now = Metric("ratio", "", "now", "")
     for both in analysis.then_and_now:
-        by_pair: dict[str, list[spec.Json]] = {}
-        for row in both.ratios:
-            then = {"then": row.then, "then_shown": units.significant(row.then)}
-            rows = by_pair.setdefault(row.label, [])
-            rows.append(spec.estimate(analysis.label(row.point), row.now, now, 1.0, **then))
+        by_pair = grouped((row.label, row) for row in both.ratios)
         drawn = (spec.Panel(pair, _dumbbells(analysis, pair, rows)) for pair, rows in by_pair.items())
         yield spec.chart("published", drawn, metric=both.metric, source=both.source)
 
 
-def _dumbbells(analysis: RunAnalysis, pair: str, rows: Sequence[spec.Json]) -> spec.Json:
+def _dumbbells(analysis: RunAnalysis, pair: str, ratios: Sequence[ThenAndNowRow]) -> spec.Json:
+    metric, rows = Metric("ratio", "", "times", ""), []
+    for each in ratios:
+        then = {"then": each.then, "then_shown": units.significant(each.then)}
+        rows.append(spec.estimate(analysis.label(each.point), each.now, metric, 1.0, **then))
     values = [row[key] for row in rows for key in ("low", "median", "high", "then") if row.get(key)]
-    _, across = spec.axis(Metric("ratio", "", "times", ""), values, room=1.3, grid=True)
+    _, across = spec.axis(metric, values, room=1.3, grid=True)
     low, high = across["scale"]["domain"]
     tint = spec.colour(pair.split(" / ")[0], analysis.floor)
     y = spec.row_axis([row["contender"] for row in rows])
