@@ -14,13 +14,12 @@ from starlette.routing import Route
 from ringside.analysis.run import RunAnalysis, analysis_of
 from ringside.analysis.run_diff import diff
 from ringside.errors import NoStoreError, RingsideError, StoreError, UsageError
-from ringside.model.catalogue import Question
 from ringside.model.results import RunState
 from ringside.render.export import documents, formats
 from ringside.serve import pages, views
 from ringside.serve.guard import Guard
 from ringside.serve.live import MAX_WATCHERS, Hub
-from ringside.serve.source import Source
+from ringside.serve.source import Questions, Source
 from ringside.store import Store
 from ringside.store.database import runs_of, single_run, suite_of
 
@@ -32,8 +31,7 @@ Handler = Callable[[Request], Awaitable[Response]]
 class Pages:
     """The routes and their shared state."""
 
-    def __init__(self, source: Source, questions: Callable[[], Sequence[Question]]) -> None:
-        """`questions`: all that the catalogue has."""
+    def __init__(self, source: Source, questions: Questions) -> None:
         self.source = source
         self.views = views.Views(questions)
         self.hub = Hub(source)

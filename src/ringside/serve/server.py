@@ -6,11 +6,10 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from ringside.errors import UsageError
-from ringside.model.catalogue import Question
-from ringside.serve.source import Source, lower_priority
+from ringside.serve.source import Questions, Source, lower_priority
 
 _BACKLOG = 128
 _STOP_S = 3
@@ -39,13 +38,7 @@ class PageServer:
     """A page that is being served, until `stop`."""
 
     def __init__(
-        self,
-        host: str,
-        port: int,
-        source: Source,
-        questions: Callable[[], Sequence[Question]],
-        *,
-        cpus: Sequence[int] = (),
+        self, host: str, port: int, source: Source, questions: Questions, *, cpus: Sequence[int] = ()
     ) -> None:
         """`cpus`: those that it may use; empty: all. Raises UsageError without the extra, or as `listen`."""
         try:

@@ -5,16 +5,19 @@ there by then. The thread has a low priority, so that pages disturb a measuremen
 import asyncio
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import TypeVar
 
+from ringside.model.catalogue import Question
 from ringside.store import Store, record
 
 # Changes whenever the store's files do: the result of `stat` for each of them, None if it is missing.
 Signature = tuple[tuple[int, int, int] | None, ...]
+# Returns all questions that the catalogue has now.
+Questions = Callable[[], Sequence[Question]]
 T = TypeVar("T")
 
 

@@ -1,7 +1,7 @@
 """The store's contents for pages: the list of runs with its filters, histories, and static reports."""
 
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeVar
@@ -11,11 +11,11 @@ from ringside import units
 from ringside.analysis.history import HistoryRun, history, of_analysis
 from ringside.analysis.run import analysis_of
 from ringside.errors import RingsideError, UsageError
-from ringside.model.catalogue import Question
 from ringside.model.design import Metric, grouped
 from ringside.model.results import RunState
 from ringside.render.site.site import render_page
 from ringside.render.text.answers import short_answer
+from ringside.serve.source import Questions
 from ringside.store import RunSummary, Store
 from ringside.store.database import runs_of
 from ringside.store.plans import read_plan
@@ -75,8 +75,7 @@ class Views:
     """Lists of runs, histories and reports; figures and reports are made once for as long as their runs have
     the same trials. Used in one thread alone."""
 
-    def __init__(self, questions: Callable[[], Sequence[Question]]) -> None:
-        """`questions`: all that the catalogue has now."""
+    def __init__(self, questions: Questions) -> None:
         self._questions = questions
         self._figures: dict[Hashable, _Figures] = {}
         self._reports: dict[Hashable, bytes] = {}
