@@ -3,7 +3,6 @@ data, and feeds (Atom, RFC 4287; JSON Feed 1.1). Each call adds or updates runs.
 
 import json
 import re
-import unicodedata
 import uuid
 import zlib
 from collections.abc import Mapping, Sequence
@@ -13,6 +12,7 @@ from typing import Any
 
 import msgspec
 from markupsafe import Markup
+from rich.cells import cell_len
 
 from ringside.analysis.history import HistoryRun, history, of_analysis
 from ringside.analysis.run import RunAnalysis
@@ -55,10 +55,7 @@ def badge(analysis: RunAnalysis) -> bytes:
     """`time per hop | go 61.2 ns`: the first sentence of the answer in a few words, as SVG."""
     label = f"{analysis.headline.noun}{where(analysis, analysis.conclusion.here.point)}"
     label, message = (one_line(text, 60) for text in (label, short_answer(analysis)))
-    left, right = (
-        round(_CHARACTER * sum(1 + (unicodedata.east_asian_width(each) in "WF") for each in text) + 2 * _SIDE)
-        for text in (label, message)
-    )
+    left, right = (round(_CHARACTER * cell_len(text) + 2 * _SIDE) for text in (label, message))
     title = one_line(f"{analysis.experiment.title}: {label}: {message}", 200)
     texts = [(_SIDE, left - 2 * _SIDE, label), (left + _SIDE, right - 2 * _SIDE, message)]
     return _rendered("badge.svg.j2", title=title, left=left, right=right, texts=texts)
