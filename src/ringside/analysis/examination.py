@@ -15,19 +15,12 @@ from ringside.analysis.cells import MAX_FAILED_SHARE, repeats_state, trial_figur
 from ringside.model.catalogue import ContenderClass
 from ringside.model.design import Cell, Experiment, Metric, Point, grouped
 from ringside.model.results import REPEATABLE, Comparison, Interval, Obstacle, Outcome, Trial, Verdict
-from ringside.stats import sequential
+from ringside.stats import samples, sequential
 from ringside.stats.carry_over import MEMORY, CarryOver, carry_over
 from ringside.stats.decisions import ComparisonTests, Decision, has_no_resolution, rank_intervals
 from ringside.stats.interval import CONFIDENCE, exponential
 from ringside.stats.interval import MIN_BLOCKS as MIN_BLOCKS
 from ringside.stats.paired import differences, logarithms, ratio_of_means
-from ringside.stats.samples import (
-    MergedPercentile,
-    ValueCounts,
-    bimodality,
-    independent_ratio,
-    is_supported,
-)
 from ringside.stats.series import SAME_LEVEL, SeriesKind
 from ringside.workloads.base import Measurement
 
@@ -69,7 +62,7 @@ class Observations:
         self._measurement = measurement
         self.values: defaultdict[Cell, dict[str, dict[int, float]]] = defaultdict(dict)
         self._histograms: dict[tuple[str, Cell], dict[int, str]] = {}
-        self._percentiles: dict[tuple[str, Cell], MergedPercentile] = {}
+        self._percentiles: dict[tuple[str, Cell], samples.MergedPercentile] = {}
         # Percentiles for which some block has too few requests.
         self._merged: set[str] = set()
         self.attempted: dict[Cell, set[int]] = {}
@@ -100,10 +93,10 @@ class Observations:
             load = trial.load(step, load_name)
             if load and (summary := load.latency(histogram)) and (counts := load.counts.get(histogram)):
                 self._histograms.setdefault((name, cell), {})[block] = counts
-                if not is_supported(level, summary.count // 2):
+                if not samples.is_supported(level, summary.count // 2):
                     self._merged.add(name)
 
-    def percentile(self, metric: str, cell: Cell) -> MergedPercentile | None:
+    def percentile(self, metric: str, cell: Cell) -> samples.MergedPercentile | None:
         """A high percentile of all blocks' requests; None if each block has twice those that it needs."""
         blocks, values = self._histograms.get((metric, cell), {}), self.values[cell].get(metric, {})
         if metric not in self._merged or not blocks or len(blocks) < len(values):
@@ -111,8 +104,8 @@ class Observations:
         known = self._percentiles.get((metric, cell))
         if known is None or known.blocks < len(blocks):
             level = self._measurement.percentiles[metric][3]
-            histograms = list(map(ValueCounts.read, blocks.values()))
-            known = self._percentiles[metric, cell] = MergedPercentile(histograms, level)
+            histograms = list(map(samples.ValueCounts.read, blocks.values()))
+            known = self._percentiles[metric, cell] = samples.MergedPercentile(histograms, level)
         return known
 
     def _relative(self, metric: str) -> dict[Cell, dict[int, float]]:
@@ -155,9 +148,9 @@ class Observations:
         )
         found: dict[Cell, tuple[float, float]] = {}
         for (cell, _), pairs in by_machine.items():
-            modes = bimodality([value for value, _ in pairs])
+            modes = samples.bimodality([value for value, _ in pairs])
             is_apart = modes and modes[1] > (1 + SAME_LEVEL) * modes[0]
-            if modes and is_apart and bimodality([residual for _, residual in pairs]):
+            if modes and is_apart and samples.bimodality([residual for _, residual in pairs]):
                 found[cell] = max(found.get(cell, modes), modes, key=lambda each: each[1] / each[0])
         return found
 
@@ -388,7 +381,7 @@ class RunExamination:
             return None
         error_rate = 1 - self._confidence
         ratio, strict = (
-            independent_ratio(above.interval(confidence), below.interval(confidence))
+            samples.independent_ratio(above.interval(confidence), below.interval(confidence))
             for confidence in (self._confidence, 1 - error_rate / len(self._family_of[metric.name].keys))
         )
         direction = ((strict.low or 0) > 0) - ((strict.high or 0) < 0)

@@ -8,18 +8,9 @@ from ringside.model.design import Input, Point
 from ringside.model.results import Trial
 from ringside.probe.protocol import Evidence, ExpectedLines
 from ringside.units import count
+from ringside.workloads import evidence
 from ringside.workloads.base import Workload, repeats
-from ringside.workloads.evidence import (
-    FACTOR,
-    MODULUS,
-    first_number,
-    fold,
-    fold_again,
-    milliseconds,
-    most_together_ns,
-    times_figures,
-    whole_number,
-)
+from ringside.workloads.evidence import FACTOR, MODULUS, first_number
 from ringside.workloads.phases import CYCLE_NS
 from ringside.workloads.process import held_figures, repeat_figures
 from ringside.workloads.tables import declared
@@ -52,7 +43,7 @@ def expected(accounts: int, units: int, transfers: int, hot: int, seed: int) -> 
             target = x % others
             balances[source] -= amount + 1
             balances[target + (target >= source)] += amount + 1
-    return fold(balance % MODULUS for balance in balances)
+    return evidence.fold(balance % MODULUS for balance in balances)
 
 
 @declared(__file__)
@@ -77,7 +68,7 @@ class Accounts(Workload):
         accounts, units, transfers, hot = point.numbers("accounts", "units", "transfers", "hot")
         once, times = expected(accounts, units, transfers, hot, seed), repeats(point)
         result = {
-            "balances": str(fold_again(once, accounts, times)),
+            "balances": str(evidence.fold_again(once, accounts, times)),
             "transfers": str(times * units * transfers),
             "audits": str(times * units * (transfers // int(point["every"]))),
             "wrong": "0",
@@ -100,7 +91,7 @@ class Accounts(Workload):
         last = (counted * (audits - auditors + 1), counted * audits)
         bounds = {"first": (every, counted * auditors), "last": last}
         for name, (least, most) in bounds.items():
-            numbers = [whole_number(text) for text in result.get(name, "").split(",")]
+            numbers = [evidence.whole_number(text) for text in result.get(name, "").split(",")]
             if len(numbers) != auditors or None in numbers:
                 raise ValueError(f"{name} must be {count(auditors, 'whole number')}, one for each auditor")
             for auditor, number in enumerate(numbers):
@@ -109,13 +100,13 @@ class Accounts(Workload):
                         f"{name}: auditor {auditor} counted {count(number, 'transfer')} at its {name} audit; "
                         f"{least:,} to {most:,} are possible while units wait for their audits"
                     )
-        timed = units * -(-transfers // _TIMED)
-        covered_ns = most_together_ns(result, "transfer", units * transfers, units, phases[-1], timed)
-        covered_ns += most_together_ns(result, "audit", units * audits, units, phases[-1])
-        if covered_ns < _COVERED * (phases[-1] - _START_NS):
+        timed, phase_ns = units * -(-transfers // _TIMED), phases[-1]
+        covered_ns = evidence.most_together_ns(result, "transfer", units * transfers, units, phase_ns, timed)
+        covered_ns += evidence.most_together_ns(result, "audit", units * audits, units, phase_ns)
+        if covered_ns < _COVERED * (phase_ns - _START_NS):
+            phase, covered = map(evidence.milliseconds, (phase_ns, covered_ns))
             raise ValueError(
-                f"the phase transfer took {milliseconds(phases[-1])}, but all transfers and audits in it "
-                f"only {milliseconds(covered_ns)} or less"
+                f"the phase transfer took {phase}, but all transfers and audits in it only {covered} or less"
             )
 
     def figures(self, trial: Trial) -> dict[str, float]:
@@ -124,7 +115,7 @@ class Accounts(Workload):
         transfers = self.work(point)
         if transfer_ns := trial.phase_ns("transfer"):
             figures["transfer_ns"] = transfer_ns / transfers
-        figures |= times_figures(trial.result, ("transfer", "audit"))
+        figures |= evidence.times_figures(trial.result, ("transfer", "audit"))
         if "cpu_s" in figures:
             figures["cpu_per_transfer_s"] = figures["cpu_s"] / transfers
         if report:

@@ -8,16 +8,9 @@ from ringside.model.design import Input, Point
 from ringside.model.results import Diagnostic, Trial
 from ringside.probe.protocol import Evidence, ExpectedLines
 from ringside.units import count, significant
+from ringside.workloads import evidence
 from ringside.workloads.base import Figures, OwnShare, Workload, repeats, told
-from ringside.workloads.evidence import (
-    FACTOR,
-    MODULUS,
-    first_number,
-    fold,
-    fold_again,
-    milliseconds,
-    whole_number,
-)
+from ringside.workloads.evidence import FACTOR, MODULUS, first_number
 from ringside.workloads.phases import CYCLE_NS
 from ringside.workloads.process import core_figures, held_figures, repeat_figures
 from ringside.workloads.tables import declared
@@ -31,8 +24,8 @@ def answer(job: int, kind: str, rounds: int, seed: int) -> int:
 def order(jobs: int, kind: str, rounds: int, seed: int, repeats: int = 1) -> int:
     """H of the contract over all answers in order, of all repeats."""
     power = pow(FACTOR, rounds if kind == "cpu" else 1, MODULUS)
-    once = fold(first_number(seed + job) * power % MODULUS for job in range(jobs))
-    return fold_again(once, jobs, repeats)
+    once = evidence.fold(first_number(seed + job) * power % MODULUS for job in range(jobs))
+    return evidence.fold_again(once, jobs, repeats)
 
 
 # How often a program does a job in the foreground before all else.
@@ -99,12 +92,12 @@ class Jobs(Workload):
         alone = len(trial.phases.get("alone", ()))
         if trial.cell.point["kind"] == "cpu" and alone != TIMES_ALONE:
             raise ValueError(f"{count(alone, 'line')} ::phase name=alone instead of {TIMES_ALONE}")
-        beats, gaps = whole_number(trial.result.get("beats", "")), trial.phases.get("gap", ())
+        beats, gaps = evidence.whole_number(trial.result.get("beats", "")), trial.phases.get("gap", ())
         if beats is None or not gaps:
             return
         beaten_ns = sum(trial.phases.get("makespan", ())) - sum(trial.phases.get("submit", ()))
         if (beats + len(gaps)) * max(gaps) < 0.98 * beaten_ns:
-            most, passed = milliseconds(max(gaps)), milliseconds(beaten_ns)
+            most, passed = evidence.milliseconds(max(gaps)), evidence.milliseconds(beaten_ns)
             raise ValueError(f"::phase name=gap: {most} at most, and {beats:,} beats in {passed}")
 
     def figures(self, trial: Trial) -> dict[str, float]:

@@ -8,16 +8,9 @@ from ringside.model.design import Input, Point
 from ringside.model.results import Trial
 from ringside.probe.protocol import Evidence, ExpectedLines
 from ringside.units import count
+from ringside.workloads import evidence
 from ringside.workloads.base import Workload
-from ringside.workloads.evidence import (
-    FACTOR,
-    MODULUS,
-    ORDER_BASE,
-    first_number,
-    milliseconds,
-    most_together_ns,
-    times_figures,
-)
+from ringside.workloads.evidence import FACTOR, MODULUS, ORDER_BASE, first_number
 from ringside.workloads.phases import CYCLE_NS
 from ringside.workloads.process import process_figures
 from ringside.workloads.tables import declared
@@ -89,23 +82,22 @@ class Restarts(Workload):
         for name in ("start", *PASSES):
             if (lines := len(phases.get(name, ()))) != 1:
                 raise ValueError(f"{count(lines, 'line')} ::phase name={name} instead of 1")
-        units, total = int(point["units"]), self.work(point)
+        units, total, most_ns = int(point["units"]), self.work(point), evidence.most_together_ns
         # How many there are of each, by the pass.
         passes = {"calm": {"calm": total}, "failing": {"answer": total - 2 * failures, "recovery": failures}}
         for name, numbers in passes.items():
             (passed_ns,) = phases[name]
-            each = (most_together_ns(trial.result, *own, units, passed_ns) for own in numbers.items())
-            covered_ns = sum(each)
+            covered_ns = sum(most_ns(trial.result, *own, units, passed_ns) for own in numbers.items())
             if covered_ns < _COVERED * passed_ns:
+                passed, covered = map(evidence.milliseconds, (passed_ns, covered_ns))
                 raise ValueError(
-                    f"some unit always had a message in the {milliseconds(passed_ns)} of the pass {name}, "
-                    f"but all times of {' and '.join(numbers)} together are only "
-                    f"{milliseconds(covered_ns)} or less"
+                    f"some unit always had a message in the {passed} of the pass {name}, but all times of "
+                    f"{' and '.join(numbers)} together are only {covered} or less"
                 )
 
     def figures(self, trial: Trial) -> dict[str, float]:
         point = trial.cell.point
-        figures = process_figures(trial.report) | times_figures(trial.result, TIMES)
+        figures = process_figures(trial.report) | evidence.times_figures(trial.result, TIMES)
         if figures.get("calm_s.p99") and (others := figures.get("answer_s.p99")):
             figures["others_over_calm"] = others / figures["calm_s.p99"]
         if start_ns := trial.phase_ns("start"):
