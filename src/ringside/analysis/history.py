@@ -184,13 +184,11 @@ def _changes(contender: str, runs: Sequence[HistoryRun], values: Sequence[Interv
 def _confirmed(logs: Sequence[float]) -> list[LevelChange]:
     """Large changes that the series showed without its last runs, too: a history is looked at after each run,
     and each look may find a change where there is none."""
-    earlier = (
-        [level_changes(logs[:-runs]) for runs in range(1, CONFIRMED_BY + 1)] if len(logs) > MIN_RUNS else []
-    )
+    earlier = [level_changes(logs[:-runs]) for runs in range(1, CONFIRMED_BY + 1)]
     places = [
         place
         for place in level_changes(logs)
-        if earlier and all(any(abs(place.index - each.index) <= 1 for each in changes) for changes in earlier)
+        if all(any(abs(place.index - each.index) <= 1 for each in changes) for changes in earlier)
     ]
     edges = merged(logs, [0, *(place.index for place in places), len(logs)], math.log1p(LEAST_EFFECT))
     return [place for place in places if place.index in edges]

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from ringside.analysis.figures import RunFigures
 from ringside.analysis.scaling import Growth
-from ringside.model.design import Metric, Point
+from ringside.model.design import Metric, Point, grouped
 from ringside.model.results import Diagnostic, Outcome
 from ringside.workloads.base import Slope
 from ringside.workloads.phases import CYCLE_NS
@@ -63,23 +63,18 @@ def implausible(run: RunFigures, slopes: Iterable[Growth[Slope]]) -> Iterator[Di
 
 def _better(run: RunFigures, metric: Metric, points: Iterable[Point]) -> dict[str, float]:
     """By contender, how many times better than the floor it is at most, where that exceeds the margin."""
-    best: dict[str, float] = {}
-    for point in points:
-        for name, ratio in run.floor_ratios[metric.name, point].items():
-            # How many times faster, also where more is better.
-            times = ratio.inverse if metric.smaller_is_better else ratio
-            if times.low is not None and times.low > 1 + run.experiment.margin:
-                best[name] = max(best.get(name, 0.0), times.estimate)
-    return best
+    ratios = (each for point in points for each in run.floor_ratios[metric.name, point].items())
+    # How many times faster, also where more is better.
+    faster = ((name, ratio.inverse if metric.smaller_is_better else ratio) for name, ratio in ratios)
+    least = 1 + run.experiment.margin
+    better = grouped((name, times.estimate) for name, times in faster if times.low and times.low > least)
+    return {name: max(each) for name, each in better.items()}
 
 
 def _below_a_cycle(run: RunFigures) -> Iterator[Diagnostic]:
-    least: dict[str, float] = {}
-    for cell, analysis in run.cells.items():
-        value = analysis.metrics.get(run.headline.name)
-        if value is not None and value.estimate < CYCLE_NS:
-            least[cell.contender] = min(least.get(cell.contender, value.estimate), value.estimate)
-    if least:
+    values = ((cell.contender, each.metrics.get(run.headline.name)) for cell, each in run.cells.items())
+    below = grouped((name, value.estimate) for name, value in values if value and value.estimate < CYCLE_NS)
+    if least := {name: min(each) for name, each in below.items()}:
         yield Diagnostic("below-a-cycle", tuple(least), {"amounts": least, "noun": run.headline.noun})
 
 

@@ -137,13 +137,10 @@ def _judge(
     answers = [band.answer(interval) for interval in intervals]
     strict = [part.interval(1 - (1 - run.confidence) / len(parts)) for part in parts]
     failing = [place for place, each in enumerate(strict) if each and band.answer(each) is Answer.REFUTED]
-    answer, shown = Answer.INCONCLUSIVE, 0
-    if set(answers) == {Answer.CONFIRMED}:
-        answer = Answer.CONFIRMED
-    elif failing or set(answers) == {Answer.REFUTED}:
-        answer, shown = Answer.REFUTED, failing[0] if failing else 0
-    else:
-        shown = next(place for place, each in enumerate(answers) if each is not Answer.CONFIRMED)
+    answer = answers[0] if len({*answers}) == 1 else Answer.INCONCLUSIVE
+    shown = next((place for place, each in enumerate(answers) if each is not Answer.CONFIRMED), 0)
+    if failing:
+        answer, shown = Answer.REFUTED, failing[0]
     text = sentence(parts[shown].name, intervals[shown])
     return ClaimResult(answer, text, run.experiment.name, (run.run.id,), intervals[shown])
 
@@ -227,10 +224,13 @@ class _Measured:
     points: tuple[Point, ...]
 
     @property
+    def figures(self) -> list[tuple[str, str, Point]]:
+        return [(self.quantity.metric, self.quantity.contender, point) for point in self.points]
+
+    @property
     def logs(self) -> Mapping[int, float]:
         """The logarithm of the geometric mean over points in each block that has a figure at all of them."""
-        metric, contender = self.quantity.metric, self.quantity.contender
-        terms = [logarithms(self.run.values(metric, contender, point)) for point in self.points]
+        terms = [logarithms(self.run.values(*figure)) for figure in self.figures]
         return _summed(terms, len(terms))
 
 
@@ -240,9 +240,11 @@ def _summed(terms: Sequence[Mapping[int, float]], over: int = 1) -> dict[int, fl
     return {block: math.fsum(term[block] for term in terms) / over for block in sorted(blocks)}
 
 
-def _terms(product: Product) -> tuple[Quantity, ...]:
-    terms = product if isinstance(product, tuple) else (product,)
-    return tuple(Quantity(term) if isinstance(term, str) else term for term in terms)
+def _terms(product: Product, name: str = "*") -> tuple[Quantity, ...]:
+    """The quantities of a product, those of `*` with this name."""
+    each = product if isinstance(product, tuple) else (product,)
+    terms = (Quantity(term) if isinstance(term, str) else term for term in each)
+    return tuple(structs.replace(q, contender=name) if q.contender == "*" else q for q in terms)
 
 
 class _Number(int):
@@ -389,13 +391,7 @@ class _Test:
             if row.if_present:
                 names = [name for name in run.names if name.split("@")[0] in row.each] if run else []
             for name in names:
-                over, under = (
-                    tuple(
-                        structs.replace(q, contender=name) if q.contender == "*" else q for q in _terms(side)
-                    )
-                    for side in (row.over, row.under)
-                )
-                yield name, over, under
+                yield name, _terms(row.over, name), _terms(row.under, name)
         else:
             yield self.quantities(row.over)[0].contender, row.over, row.under
 
@@ -415,9 +411,8 @@ class _Test:
         parts, sources = [], {}
         for name, over, under in self.sides(runs[0]) if found else ():
             tops, bottoms = (self.measured(self.quantities(side), runs) for side in (over, under))
-            if under and [(each.quantity.metric, each.quantity.contender, each.points) for each in tops] == [
-                (each.quantity.metric, each.quantity.contender, each.points) for each in bottoms
-            ]:
+            above, below = ([each.figures for each in side] for side in (tops, bottoms))
+            if under and above == below:
                 continue
             ratios = [differences(top.logs, low.logs) for top, low in zip(tops, bottoms, strict=bool(under))]
             parts.append(_Part(name, _summed(ratios) if under else tops[0].logs))
@@ -509,14 +504,10 @@ class _Test:
     def at_each_place(self) -> ClaimResult:
         """Judge each stand-in at each place: the common answer, or `inconclusive` if they differ."""
         row = self.row
-        each = {"sentence": "{name} {ratio} times{where}", "note": ""}
-        findings = [
-            finding
-            for name in row.each
-            for place in row.apart
-            if (finding := self.at(place, each=(name,), **each).judged(explain=False)).answer
-            is not Answer.NOT_TESTED
-        ]
+        brief = self.but(sentence="{name} {ratio} times{where}", note="")
+        tests = (brief.at(place, each=(name,)) for name in row.each for place in row.apart)
+        every = (test.judged(explain=False) for test in tests)
+        findings = [each for each in every if each.answer is not Answer.NOT_TESTED]
         if not findings:
             return not_tested(row.missing, row.experiment)
         shown = next((each for each in findings if each.answer is not Answer.CONFIRMED), findings[0])
@@ -544,16 +535,11 @@ class _Test:
 
         *outer, middle = row.between
         ends = [judged(place) for place in outer]
-        amounts = sorted(
-            {
-                int(point[row.along])
-                for run in self.runs
-                for point in run.points
-                if run.experiment.workload == self.workload and _accepts(point, middle.at)
-            }
-        )
-        mixes = [judged(middle, **{row.along: amount}) for amount in amounts]
-        mixes = [each for each in mixes if each.answer is not Answer.NOT_TESTED]
+        runs = (run for run in self.runs if run.experiment.workload == self.workload)
+        mixed = (point for run in runs for point in run.points if _accepts(point, middle.at))
+        amounts = sorted({int(point[row.along]) for point in mixed})
+        every = (judged(middle, **{row.along: amount}) for amount in amounts)
+        mixes = [each for each in every if each.answer is not Answer.NOT_TESTED]
         if not mixes:
             return not_tested(row.missing, middle.experiment)
         holding = [each for each in mixes if each.answer is Answer.CONFIRMED]

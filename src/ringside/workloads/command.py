@@ -6,7 +6,7 @@ from itertools import chain
 from pathlib import Path
 from statistics import median
 
-from ringside.model.design import Metric, Point, grouped
+from ringside.model.design import Cell, Metric, Point, grouped
 from ringside.model.results import Diagnostic, Outcome, Trial
 from ringside.probe.protocol import TrialOutcome
 from ringside.text import one_line
@@ -82,15 +82,16 @@ class CommandTimes(Measurement):
             yield told("short", short, commands=_named(short))
 
 
+def _reports(commands: Mapping[str, Sequence[Trial]]) -> list[tuple[Cell, TrialOutcome]]:
+    return [(trial.cell, trial.report) for trial in chain(*commands.values()) if trial.report]
+
+
 def _outputs(commands: Mapping[str, Sequence[Trial]]) -> Iterator[Diagnostic]:
     """Commands that print different things, and commands that print something else in each execution."""
     # At another point a command may print something else.
     printed: dict[Point, dict[str, set[str | None]]] = {}
-    for name, trials in commands.items():
-        for trial in trials:
-            if trial.report:
-                at_point = printed.setdefault(trial.cell.point, {})
-                at_point.setdefault(name, set()).add(trial.report.output.xxh3)
+    for cell, report in _reports(commands):
+        printed.setdefault(cell.point, {}).setdefault(cell.contender, set()).add(report.output.xxh3)
     varying = tuple(name for name in commands if any(len(at.get(name, ())) > 1 for at in printed.values()))
     unequal: dict[str, str] = {}
     for at_point in printed.values():
@@ -110,20 +111,12 @@ def _outputs(commands: Mapping[str, Sequence[Trial]]) -> Iterator[Diagnostic]:
 
 def _reading(commands: Mapping[str, Sequence[Trial]]) -> Iterator[Diagnostic]:
     """Commands that print more than the probe can read beside them without slowing them."""
-    shares = {
-        name: median(each)
-        for name, trials in commands.items()
-        if (
-            each := [
-                report.reading_ns / report.wall_ns
-                for trial in trials
-                if (report := trial.report)
-                and report.wall_ns
-                and report.output.stdout_bytes + report.output.stderr_bytes >= _READ_BYTES
-            ]
-        )
-    }
-    slowed = {name: share for name, share in shares.items() if share > _READING_SHARE}
+    shares = grouped(
+        (cell.contender, report.reading_ns / report.wall_ns)
+        for cell, report in _reports(commands)
+        if report.wall_ns and report.output.stdout_bytes + report.output.stderr_bytes >= _READ_BYTES
+    )
+    slowed = {name: share for name, each in shares.items() if (share := median(each)) > _READING_SHARE}
     if slowed:
         parts = (f"{_named([name])} ({percent(share)} of its time)" for name, share in slowed.items())
         yield told("read-output", slowed, {"shares": slowed}, commands=", ".join(parts))
@@ -131,24 +124,17 @@ def _reading(commands: Mapping[str, Sequence[Trial]]) -> Iterator[Diagnostic]:
 
 def _unseen(commands: Mapping[str, Sequence[Trial]]) -> Iterator[Diagnostic]:
     """Commands whose peak of memory nobody saw, each with the reason of its first execution without one."""
-    unseen = {
-        name: whys
-        for name, trials in commands.items()
-        if (whys := [why for trial in trials if trial.report and (why := trial.report.peak_memory_unknown)])
-    }
-    if unseen:
-        all_of = {name: count(len(commands[name]), "execution") for name in unseen}
-        parts = (
-            f"{len(whys)} of {all_of[name]} of {_named([name])} ({whys[0]})" for name, whys in unseen.items()
-        )
+    reasons = ((cell.contender, report.peak_memory_unknown) for cell, report in _reports(commands))
+    if unseen := grouped((name, why) for name, why in reasons if why):
+        runs = {name: count(len(commands[name]), "execution") for name in unseen}
+        parts = (f"{len(why)} of {runs[name]} of {_named([name])} ({why[0]})" for name, why in unseen.items())
         yield told("unseen-memory", unseen, executions=", ".join(parts))
 
 
 def _uncounted(commands: Mapping[str, Sequence[Trial]]) -> Iterator[Diagnostic]:
     """Counters without a count, or with one of a part, by the reason."""
     whys: dict[str, dict[str, None]] = {}
-    reports = (trial.report for trial in chain(*commands.values()) if trial.report)
-    for name, counter in chain(*(report.counters.items() for report in reports)):
+    for name, counter in chain(*(report.counters.items() for _, report in _reports(commands))):
         why = counter.why or ("counted in turns, and scaled" if counter.share < _COUNTED else "")
         whys.setdefault(why, {})[name.removesuffix("_ns").replace("_", " ")] = None
     if texts := [f"{why}: {', '.join(names)}" for why, names in whys.items() if why]:
