@@ -56,7 +56,6 @@ def csv_text(rows: Iterable[Iterable[object]], line_end: str = "\n") -> str:
     target = io.StringIO()
     writer = csv.writer(target, lineterminator=line_end)
     for row in rows:
-        writer.writerow(
-            [f"'{each}" if isinstance(each, str) and _FORMULA.match(each) else each for each in row]
-        )
+        cells = (f"'{each}" if isinstance(each, str) and _FORMULA.match(each) else each for each in row)
+        writer.writerow(cells)
     return target.getvalue()

@@ -173,12 +173,11 @@ def _obstacles(run: RunFigures) -> Iterator[Diagnostic]:
         names = (comparison.contender, comparison.baseline)
         nothing_failed = all(set(run.cell(name, comparison.point).outcomes) <= {Outcome.OK} for name in names)
         is_unobserved = comparison.obstacle is Obstacle.FAILED_BLOCKS and nothing_failed
-        if comparison.obstacle in _EXPLAINED and not (
-            is_unobserved and comparison.metric != run.headline.name
-        ):
+        is_headline = comparison.metric == run.headline.name
+        if comparison.obstacle in _EXPLAINED and (is_headline or not is_unobserved):
             subjects.setdefault(comparison.obstacle, []).append(" / ".join(names))
         is_claim = comparison.verdict in (Verdict.FASTER, Verdict.SLOWER)
-        if is_claim and comparison.metric == run.headline.name and not is_beyond_runs(comparison.ratio):
+        if is_claim and is_headline and not is_beyond_runs(comparison.ratio):
             subjects.setdefault("one-session", []).append(" / ".join(names))
     for obstacle, pairs in subjects.items():
         yield Diagnostic(str(obstacle), tuple(dict.fromkeys(pairs)))

@@ -295,10 +295,8 @@ class RunExamination:
         logs_of = functools.cache(lambda metric, cell: logarithms(values[cell].get(metric, {})))
         self._logs: dict[_Key, dict[int, float]] = {}
         for key in (key for family in self._families for key in family.keys):
-            metric, point, numerator, denominator = key
-            if logs := differences(
-                logs_of(metric, Cell(numerator, point)), logs_of(metric, Cell(denominator, point))
-            ):
+            metric, point, *names = key
+            if logs := differences(*(logs_of(metric, Cell(name, point)) for name in names)):
                 self._logs[key] = logs
         # Computed on demand, because most looks are followed by another, which needs no intervals.
         self._decisions: dict[_Key, Decision] = {}

@@ -83,9 +83,8 @@ def by_family(
     own = [name for name in ranked if analysis.kind(name) == analysis.kind(ranked[0])]
     if over:
         own.sort(key=lambda name: -values[name].estimate)
-    members: dict[str, list[str]] = grouped(
-        (getattr(analysis.contenders[name], by) or "", name) for name in own
-    )
+    families = ((getattr(analysis.contenders[name], by) or "", name) for name in own)
+    members: dict[str, list[str]] = grouped(families)
     unknown = members.pop("", [])
     if not members:
         return None
@@ -147,15 +146,11 @@ class QuestionAnswer:
 def answer(questions: Iterable[Question], analyses: Sequence[RunAnalysis]) -> tuple[QuestionAnswer, ...]:
     """The questions with the answers of these runs; the last run counts if an experiment has several."""
     runs = {analysis.experiment.name: analysis for analysis in analyses}
-    return tuple(
-        QuestionAnswer(
-            question,
-            tuple(
-                QuestionPart(each, _standing(each, runs.get(each.experiment))) for each in question.figures
-            ),
-        )
-        for question in questions
-    )
+
+    def part(figure: QuestionFigure) -> QuestionPart:
+        return QuestionPart(figure, _standing(figure, runs.get(figure.experiment)))
+
+    return tuple(QuestionAnswer(each, tuple(map(part, each.figures))) for each in questions)
 
 
 def _standing(figure: QuestionFigure, analysis: RunAnalysis | None) -> FamilyStanding | None:

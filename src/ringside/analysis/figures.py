@@ -121,17 +121,14 @@ class RunFigures:
             sweeps = {name: set(map(float, each)) for name, each in own.items() if all(map(is_number, each))}
             laws = ((name, each) for name, each in sweeps.items() if len(each) >= _SWEEP_LEVELS)
             return [ScalingLaw(name, self.headline.name) for name, each in laws if min(each) > 0]
-        numeric = {
-            name for name in self.varying if all(isinstance(point[name], int) for point in self.points)
-        }
+        numeric = {name for name in self.varying if all(isinstance(each[name], int) for each in self.points)}
         return [law for law in self.measurement.scaling_laws if law.over in numeric and law.kind == kind]
 
     @cached_property
     def _labels(self) -> Mapping[Point, str]:
         labels = {}
-        for name, alike in grouped(
-            (self.experiment.entry_of(point)[1], point) for point in self.points
-        ).items():
+        by_name = grouped((self.experiment.entry_of(point)[1], point) for point in self.points)
+        for name, alike in by_name.items():
             factors = varying_factors(alike) if len(alike) > 1 else ()
             for point in alike:
                 # Name only the factors that the experiment sets at this point, if any vary.
@@ -185,9 +182,7 @@ class RunFigures:
         """By metric and point, those of all pairs that get a verdict."""
         pairs, compare = examination.compared_pairs(self.experiment), self.examination.comparison
         return {
-            (metric.name, point): {
-                pair: comparison for pair in pairs if (comparison := compare(metric, point, *pair))
-            }
+            (metric.name, point): {pair: each for pair in pairs if (each := compare(metric, point, *pair))}
             for metric, point in itertools.product(self.metrics, self.points)
         }
 

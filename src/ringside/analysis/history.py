@@ -126,9 +126,7 @@ def of_analysis(analysis: RunAnalysis) -> HistoryRun:
         versions={name: each.version or "" for name, each in analysis.contenders.items()},
         contents={name: each.content or "" for name, each in analysis.contenders.items()},
         labels={point: analysis.label(point) for point in analysis.points},
-        references_ns={
-            name: median(by_block.values()) for name, by_block in analysis.references_ns.items() if by_block
-        },
+        references_ns={name: median(ns.values()) for name, ns in analysis.references_ns.items() if ns},
     )
 
 
@@ -199,10 +197,8 @@ def _causes(contender: str, sides: Sequence[Sequence[HistoryRun]], ratio: float)
     old, new = sides[0][-1], sides[1][0]
     causes = differences(old, new, [contender])
     for name in old.references_ns.keys() & new.references_ns.keys():
-        levels = [
-            median(run.references_ns[name] for run in side if name in run.references_ns) for side in sides
-        ]
-        speed = levels[1] / levels[0] if levels[0] > 0 else 1.0
+        ns = [median(run.references_ns[name] for run in side if name in run.references_ns) for side in sides]
+        speed = ns[1] / ns[0] if ns[0] > 0 else 1.0
         explains = math.log(speed) / math.log(ratio) if ratio != 1 and speed > 0 else 0.0
         if abs(speed - 1) >= _MIN_SPEED_CHANGE and explains >= _SPEED_SHARE:
             causes.append(ChangeCause("speed", name, 1.0, speed))

@@ -13,6 +13,7 @@ from ringside.model.design import Cell, Metric
 from ringside.model.results import Diagnostic, Interval, Obstacle, Verdict
 from ringside.stats import unpaired
 from ringside.stats.interval import exponential, is_positive_finite
+from ringside.stats.unpaired import ASSUMED_BETWEEN_RUNS
 
 Runs = Sequence[RunAnalysis]
 # By run and block.
@@ -130,9 +131,7 @@ def _is_known(machine: Iterable[Interval]) -> bool:
 def _ratio(after: Values, before: Values, machine: Sequence[Interval], family: int) -> Interval | None:
     """From the blocks of one run per side, or the medians of several. None if a value is not positive."""
     if len(after) + len(before) == 2:
-        return unpaired.ratio(
-            after[0], before[0], machine, family=family, between=unpaired.ASSUMED_BETWEEN_RUNS
-        )
+        return unpaired.ratio(after[0], before[0], machine, family=family, between=ASSUMED_BETWEEN_RUNS)
     later, earlier = ([median(run) for run in side] for side in (after, before))
     if not all(is_positive_finite(level) for level in (*later, *earlier)):
         return None
@@ -190,20 +189,17 @@ def _changes(
 
 
 def _diagnose(firsts: Runs, seconds: Runs, machine: Mapping[str, Interval]) -> tuple[Diagnostic, ...]:
-    first, *others = runs = (*firsts, *seconds)
-    diagnostics = []
-    if not others[1:]:
-        between = unpaired.ASSUMED_BETWEEN_RUNS
-        values = {"share": between, "claimed": math.expm1(unpaired.assumed_shift(between))}
+    runs = (*firsts, *seconds)
+    diagnostics, hosts = [], [run.run.host for run in runs]
+    if len(runs) == 2:
+        claimed = math.expm1(unpaired.assumed_shift(ASSUMED_BETWEEN_RUNS))
+        values = {"share": ASSUMED_BETWEEN_RUNS, "claimed": claimed}
         diagnostics.append(Diagnostic("single-runs", values=values))
     if not _is_known(machine.values()):
         diagnostics.append(Diagnostic("no-reference"))
     elif "memory" not in machine:
         diagnostics.append(Diagnostic("no-memory-reference"))
-    differ = tuple(
-        name for name in MACHINE if any(first.run.host.get(name) != run.run.host.get(name) for run in others)
-    )
-    if differ:
+    if differ := tuple(fact for fact in MACHINE if any(h.get(fact) != hosts[0].get(fact) for h in hosts)):
         diagnostics.append(Diagnostic("other-machine", values={"facts": differ}))
     names = dict.fromkeys(name for run in runs for name in run.names)
     if only := [name for name in names if not all(name in run.names for run in runs)]:

@@ -110,9 +110,8 @@ def _entry(entry: model.WorkloadEntry, arguments: Iterable[str]) -> model.Worklo
 
 def _variant(plain: model.Contender, name: str, table: model.VariantTable) -> model.Contender:
     described = values(model.DescriptionKeys, table)
-    described |= {
-        key: described[key] or getattr(plain, key) for key in ("family", "model", "queue", "idiom", "sharing")
-    }
+    inherited = ("family", "model", "queue", "idiom", "sharing")
+    described |= {key: described[key] or getattr(plain, key) for key in inherited}
     return replace(
         plain,
         **described,

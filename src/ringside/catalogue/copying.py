@@ -55,9 +55,8 @@ def copied_files(name: str, language: str, workloads: Sequence[str]) -> dict[Pur
     sources = {}
     for path in sorted(origin.folder.rglob("*")):
         relative = PurePosixPath(path.relative_to(origin.folder))
-        if path.is_file() and not any(
-            part.startswith((".", "__pycache__", "test_")) for part in relative.parts
-        ):
+        is_private = any(part.startswith((".", "__pycache__", "test_")) for part in relative.parts)
+        if path.is_file() and not is_private:
             sources[relative] = own_path.sub(f"contenders/{name}", path.read_text(encoding="utf-8"))
     used = _used(sources, origin, kept, left_out)
     gone = {str(path) for path in sources if path not in used}
@@ -131,9 +130,8 @@ def _manifest(
     """The manifest with its first runtime only, and without what is about programs that are left out."""
     # A table begins with its header, and with the comment above it.
     head, *tables = re.split(r"\n\n(?=(?:#.*\n)*\[)", text)
-    head = re.sub(
-        r"(?m)^title( *)=.*$", rf"title\1= {json.dumps(f'{name[:40]}, a copy of {origin.name}')}", head
-    )
+    title = json.dumps(f"{name[:40]}, a copy of {origin.name}")
+    head = re.sub(r"(?m)^title( *)=.*$", rf"title\1= {title}", head)
     head = re.sub(r"(?m)^teaches *=.*\n?", "", head)
     for key in ("tuning", "unequal"):
         told = filter(None, (_without(each, left_out) for each in getattr(origin, key)))

@@ -39,10 +39,8 @@ def unknown(kind: str, name: str, known: Iterable[str], way_out: str = "") -> Us
     """The error for an unknown name: it suggests the nearest names, else lists all and adds `way_out`."""
     names = sorted(set(known))
     near = difflib.get_close_matches(name, names, n=3, cutoff=_NEAR)
-    hints = (
-        [f"did you mean {' or '.join(near)}?"] if near else [f"known: {', '.join(names) or 'none'}", way_out]
-    )
-    hint = "; ".join(filter(None, hints if len(names) <= _MOST_NAMED else hints[-1:]))
+    listed = f"known: {', '.join(names) or 'none'}" if len(names) <= _MOST_NAMED else ""
+    hint = f"did you mean {' or '.join(near)}?" if near else "; ".join(filter(None, (listed, way_out)))
     return UsageError(f"there is no {kind} `{one_line(name, 120)}`; {hint}")
 
 
@@ -163,9 +161,8 @@ def _error(file: TomlFile, value: Any, shape: Any, keys: tuple[Key, ...], reason
         key = f"`{name}.{match[2]}`" if name else f"`{match[2]}`"
         if match[1] == "missing required":
             return file.error(f"{key} is missing", *keys)
-        known = sorted(
-            field.encode_name for option in _options(shape) if _is_struct(option) for field in fields(option)
-        )
+        structs = filter(_is_struct, _options(shape))
+        known = sorted(field.encode_name for struct in structs for field in fields(struct))
         near = nearest(match[2], [each for each in known if each not in value])
         hint = f"did you mean `{near}`? " if near else ""
         return file.error(f"unknown key {key}; {hint}known here: {', '.join(known)}", *keys, match[2])
@@ -181,9 +178,8 @@ def _error(file: TomlFile, value: Any, shape: Any, keys: tuple[Key, ...], reason
         expected = f"one of {', '.join(filter(None, literals))}"
     expected = re.sub(r"^a list of length >= 1$", "a list with something in it", expected)
     where = f"item {keys[-1] + 1} of `{name}`" if isinstance(keys[-1], int) else f"`{name}`"
-    message = (
-        f"{where} must be {expected}, not {one_line(json.dumps(value, ensure_ascii=False, default=str), 60)}"
-    )
+    shown = one_line(json.dumps(value, ensure_ascii=False, default=str), 60)
+    message = f"{where} must be {expected}, not {shown}"
     if expected == "text" and isinstance(value, int | float):
         message += ": write it in quotes, with its unit where it has one"
     if near := nearest(str(value), literals):

@@ -48,7 +48,8 @@ def read_experiment(
     if "parts" in file.data:
         raise file.error("this is a suite, a list of experiments: name one of its `parts`", "parts")
     table = decode(file, design.ExperimentFile)
-    _check_workload(file, table)
+    at = [{factor: level for factor, level in own.items() if factor != NAME} for own in table.at]
+    _check_workload(file, table, at)
     if contender:
         _check_contenders(file, table, contender)
         if table.published is not None:
@@ -63,7 +64,7 @@ def read_experiment(
         factors={factor: design.as_tuple(levels) for factor, levels in table.factors.items()},
         baseline=table.baseline or table.contenders[0],
         show=design.Show(table.show.metrics, table.show.sweep, ratios),
-        at=tuple({factor: level for factor, level in own.items() if factor != NAME} for own in table.at),
+        at=tuple(at),
         names=tuple(str(own.get(NAME, "")) for own in table.at if any(NAME in each for each in table.at)),
         until_decided=table.until == "decided",
         time_s=_read(file, "time", table.time, seconds, None),
@@ -80,12 +81,11 @@ def _read(file: TomlFile, key: str, text: str | None, read: Callable[[str], floa
         raise file.error(f"`{key}`: {error}", key) from None
 
 
-def _check_workload(file: TomlFile, table: design.ExperimentFile) -> None:
+def _check_workload(file: TomlFile, table: design.ExperimentFile, at: list[dict[str, design.Level]]) -> None:
     """Workload, factors, levels and metrics must exist."""
     workload = find_workload(file, table.workload, "workload")
     check_levels(file, workload, table.factors, "factors")
-    for index, point in enumerate(table.at):
-        levels = {factor: level for factor, level in point.items() if factor != NAME}
+    for index, levels in enumerate(at):
         check_levels(file, workload, levels, "point", index)
     for metric in table.show.metrics:
         check_part(file, workload, "metric", metric, "show", "metrics")
@@ -115,18 +115,15 @@ def read_question(
     file = read_toml(path)
     table = decode(file, catalogue.QuestionFile)
     for index, figure in enumerate(table.figures):
-        keys = ("figure", index)
-        file.check_known("experiment", figure.experiment, experiments, *keys, "experiment")
-        experiment = experiment_of(figure.experiment)
+        keys, name, metric = ("figure", index), figure.experiment, figure.metric
+        file.check_known("experiment", name, experiments, *keys, "experiment")
+        experiment = experiment_of(name)
         if experiment is None:
-            message = f"`{figure.experiment}` is a suite: name one of its parts"
-            raise file.error(message, *keys, "experiment")
+            raise file.error(f"`{name}` is a suite: name one of its parts", *keys, "experiment")
         workload = find_workload(file, experiment.workload, *keys)
-        check_part(file, workload, "metric", figure.metric, *keys, "metric")
-        if experiment.show.metrics and figure.metric not in experiment.show.metrics:
-            message = (
-                f"`{figure.experiment}` does not compare `{figure.metric}`: add it to its `show.metrics`"
-            )
+        check_part(file, workload, "metric", metric, *keys, "metric")
+        if experiment.show.metrics and metric not in experiment.show.metrics:
+            message = f"`{name}` does not compare `{metric}`: add it to its `show.metrics`"
             raise file.error(message, *keys, "metric")
         check_levels(file, workload, figure.at, *keys, "at")
         check_levels(file, workload, figure.over, *keys, "over")

@@ -32,9 +32,8 @@ class CarryOver(Generic[Cell]):
 
     def bias(self, numerator: Cell, denominator: Cell, blocks: Iterable[int]) -> tuple[float, float]:
         """How much two cells differ in these blocks by the trials before them, and the standard error."""
-        more: np.ndarray = np.mean(
-            [self.burdens[block, numerator] - self.burdens[block, denominator] for block in blocks], axis=0
-        )
+        by_block = [self.burdens[block, numerator] - self.burdens[block, denominator] for block in blocks]
+        more: np.ndarray = np.mean(by_block, axis=0)
         return float(more @ self.effects), float(max(0.0, more @ self.covariance @ more)) ** 0.5
 
 

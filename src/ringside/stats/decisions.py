@@ -65,16 +65,12 @@ class ComparisonTests(Generic[Pair]):
         self._p_values: dict[Pair, float] = {}
         self._differences: JointTest[Pair] = JointTest()
         # Whether the ratio of a pair is below the upper end of the margin, and above the lower one.
-        self._margin_tests: defaultdict[tuple[Pair, int], JointTest[tuple[Pair, int]]] = defaultdict(
-            JointTest
-        )
+        self._margin_tests = defaultdict[tuple[Pair, int], JointTest[tuple[Pair, int]]](JointTest)
         self._first: dict[Pair, LookVerdict] = {}
 
     def examine(self, log_ratios: Mapping[Pair, Mapping[int, float]], look: Look) -> None:
         """Take a look. `log_ratios`: by pair and block, numbered from 1; blocks after it do not count."""
-        family = {
-            pair: values for pair, values in log_ratios.items() if pair not in self._differences.rejected
-        }
+        family = {pair: logs for pair, logs in log_ratios.items() if pair not in self._differences.rejected}
         if not family:
             return
         statistics = two_sided(matrix(family, range(1, look.blocks + 1)))

@@ -12,6 +12,8 @@ from ringside.arrays import np
 from ringside.model.results import Interval
 from ringside.stats.interval import CONFIDENCE, exponential, is_positive_finite, order_statistic, t_quantile
 
+Values = Sequence[float]
+
 # The standard deviation (of logarithms) that is assumed between runs of one program, beyond that of their
 # blocks, if there is one run per side.
 ASSUMED_BETWEEN_RUNS = 0.01
@@ -47,7 +49,7 @@ def critical_value(n: int, m: int, confidence: float = CONFIDENCE) -> int | None
     return count - 1 if count else None
 
 
-def shift(minuend: Sequence[float], subtrahend: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
+def shift(minuend: Values, subtrahend: Values, confidence: float = CONFIDENCE) -> Interval:
     """By how much values of `minuend` exceed those of `subtrahend`, in their unit; both must have values.
 
     Estimate: the median of all differences (Hodges and Lehmann, two samples). Interval: the inverted
@@ -61,7 +63,7 @@ def shift(minuend: Sequence[float], subtrahend: Sequence[float], confidence: flo
     return Interval(estimate, smallest(c), smallest(size - 1 - c), n)
 
 
-def _differences(minuend: Sequence[float], subtrahend: Sequence[float]) -> Callable[[int], float]:
+def _differences(minuend: Values, subtrahend: Values) -> Callable[[int], float]:
     """The k-th smallest, from 0, of the differences of all pairs of two samples."""
     above, below = (np.sort(np.array(values, dtype=float)) for values in (minuend, subtrahend))
     if len(above) * len(below) <= _MAX_STORED:
@@ -76,9 +78,7 @@ def _differences(minuend: Sequence[float], subtrahend: Sequence[float]) -> Calla
     return lambda k: order_statistic(count_at_most, k, float(low), float(high))
 
 
-def log_shift(
-    numerator: Sequence[float], denominator: Sequence[float], confidence: float = CONFIDENCE
-) -> Interval | None:
+def log_shift(numerator: Values, denominator: Values, confidence: float = CONFIDENCE) -> Interval | None:
     """The shift of the logarithms of values that are positive and finite. None where a side has none."""
     upper = [math.log(value) for value in numerator if is_positive_finite(value)]
     lower = [math.log(value) for value in denominator if is_positive_finite(value)]
@@ -86,8 +86,8 @@ def log_shift(
 
 
 def ratio(
-    numerator: Sequence[float],
-    denominator: Sequence[float],
+    numerator: Values,
+    denominator: Values,
     machine: Sequence[Interval] = (),
     *,
     family: int = 1,
@@ -125,9 +125,7 @@ def is_beyond_runs(ratio: Interval) -> bool:
     return size > math.hypot(size - min(ends), assumed_shift(ASSUMED_BETWEEN_RUNS))
 
 
-def shift_of_runs(
-    after: Sequence[float], before: Sequence[float] = (), confidence: float = CONFIDENCE
-) -> Interval:
+def shift_of_runs(after: Values, before: Values = (), confidence: float = CONFIDENCE) -> Interval:
     """The difference of the means of runs' levels, as logarithms, three runs or more in all; without `before`
     the mean of two or more.
 
@@ -141,9 +139,7 @@ def shift_of_runs(
     return Interval(estimate, estimate - half, estimate + half, n)
 
 
-def ratio_of_runs(
-    after: Sequence[float], before: Sequence[float], machine: Sequence[float] = (), *, family: int = 1
-) -> Interval:
+def ratio_of_runs(after: Values, before: Values, machine: Values = (), *, family: int = 1) -> Interval:
     """The ratio of levels of runs, three or more in all. `machine`: by how much the reference computations
     changed between the sides, as differences of logarithms, which widen the interval as in `ratio`. Their
     uncertainty is not added, because the variance between runs includes what changes from run to run."""
@@ -155,7 +151,7 @@ def ratio_of_runs(
     return exponential(Interval(shift.estimate, shift.low - max(ends), shift.high - min(ends), shift.n))
 
 
-def drift(references: Sequence[float]) -> float | None:
+def drift(references: Values) -> float | None:
     """How much the machine changes: the distance between the first and the ninth decile of the logarithms of
     a fixed computation's times. It does not grow with their number. None for fewer than two."""
     logs = [math.log(value) for value in references if is_positive_finite(value)]

@@ -45,9 +45,8 @@ def pieces(cases: int, size: int, seed: int) -> Iterator[tuple[bytes, bytes]]:
         text = words[(vectors - MIN).transpose(1, 0, 2)]
         last = text[:, :, -1, :]
         last[last == ord(" ")] = ord("\n")
-        lines = np.concatenate(
-            [np.broadcast_to(head, (count, len(head))), text.reshape(count, 2 * size * _WORD_BYTES)], axis=1
-        )
+        heads = np.broadcast_to(head, (count, len(head)))
+        lines = np.concatenate([heads, text.reshape(count, 2 * size * _WORD_BYTES)], axis=1)
         ordered = np.sort(vectors, axis=2)
         products = np.einsum("ij,ij->i", ordered[0], ordered[1, :, ::-1])
         answers = "".join(f"Case #{first + i + 1}: {y}\n" for i, y in enumerate(products.tolist()))

@@ -26,16 +26,14 @@ def timeline(trial: Trial, load: LoadMessage, marker_s: float) -> Timeline | Non
     steps = (_FIRST_S * (end_s / _FIRST_S) ** (number / _INTERVALS) for number in range(_INTERVALS + 1))
     edges = (0.0, *steps)
     times_s = [(sample.t_ns - load.begin_ns) * 1e-9 for sample in samples]
-    kernel_bytes = _series(_observed(times_s, [sample.all_kernel_bytes for sample in samples]))
+    kernel_s, kernel_bytes = _observed(times_s, [sample.all_kernel_bytes for sample in samples])
     seconds = [second for second in load.series if second.t_s < end_s]
     return Timeline(
         block=trial.block,
         edges=edges,
         cpu=_cpu(samples, times_s, trial.report.threads if trial.report else (), edges),
         pss_bytes=_series(memory_over_time(load, Usage.of(samples))),
-        kernel_bytes=TimeSeries(
-            kernel_bytes.times, tuple(max(0.0, v - kernel_bytes.values[0]) for v in kernel_bytes.values)
-        ),
+        kernel_bytes=_series((kernel_s, np.maximum(kernel_bytes - kernel_bytes[:1], 0.0))),
         latest_s=TimeSeries(
             tuple(second.t_s + 1.0 for second in seconds),
             tuple((second.max_ns or 0) * 1e-9 for second in seconds),
