@@ -139,12 +139,10 @@ def read_at_most(path: Path, most_bytes: int) -> bytes:
 
 
 def cache_folder() -> Path:
-    """The cache directory."""
     return _folder("XDG_CACHE_HOME", ".cache")
 
 
 def state_folder() -> Path:
-    """The persistent state directory."""
     return _folder("XDG_STATE_HOME", ".local/state")
 
 

@@ -274,16 +274,14 @@ def check_coherent(
         for point in points:
             levels = point.as_dict()
             for factor in measurement.factors:
-                if not _fits(factor, levels.get(factor.name)):
+                if not _fits(factor, levels.get(factor.name, "")):
                     raise StoreError(f"run {run.id} cannot be read: a point has no usable {factor.name}")
     if not {trial.cell for trial in trials} <= set(cells):
         raise StoreError(f"run {run.id} cannot be read: it has a trial of a cell that is not in its plan")
 
 
-def _fits(factor: Factor, level: Level | None) -> bool:
+def _fits(factor: Factor, level: Level) -> bool:
     """Whether a factor can have a level on any machine, perhaps one with more cores or memory."""
-    if level is None:
-        return False
     if isinstance(factor, Cores):
         return isinstance(level, int) and level >= 1
     if isinstance(level, int) and not factor.choices:

@@ -101,7 +101,6 @@ class RunAnalysis(RunFigures):
 
 
 def analysis_of(store: Store, run: Run) -> RunAnalysis:
-    """The analysis of a run of the store."""
     plan = read_plan(run)
     needs_samples = find_measurement(plan.experiment.workload).timeline_view is not None
     hashes = {digest for contender in plan.contenders.values() for digest in contender.files.values()}

@@ -124,7 +124,6 @@ def how(target: Target, plan: ipc.LoadPlan, result: LoadResult) -> str:
 
 
 def version(plan: ipc.LoadPlan) -> str:
-    """The version of HTTP of a load by HTTP."""
     if not plan.http2:
         return "HTTP/1.1"
     return f"HTTP/2 with {count(plan.http2.streams, 'stream')} on each connection"

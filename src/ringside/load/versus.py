@@ -45,14 +45,12 @@ class TargetTrials(TrialMaker):
     references: bool = False
 
     def warm_up(self, notify: Notify) -> None:
-        """One load at each target."""
         for name in self.plans:
             cell = Cell(name, POINT)
             notify("warm-up", cell)
             uninterrupted(self.trial(0, 0, cell, first=False))
 
     def trial(self, block: int, position: int, cell: Cell, *, first: bool) -> Trial:
-        """One load."""
         report = self._reference() if first and self.references else None
         plan = self.plans[cell.contender](block)
         begun = now()

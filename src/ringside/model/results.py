@@ -185,7 +185,6 @@ class Trial:
         return samples.usage() if isinstance(samples, StoredSamples) else Usage.of(samples)
 
     def load(self, step: str, name: str = "all") -> LoadMessage | None:
-        """The load of that name in that step."""
         return next((load for load in self.loads if (load.step, load.name) == (step, name)), None)
 
     def phases_read_ns(self, phase: str) -> tuple[int, ...]:
@@ -214,7 +213,6 @@ class Interval:
 
     @property
     def inverse(self) -> Interval:
-        """The inverse of a ratio."""
         low, high = (None if end is None else 1 / end for end in (self.high, self.low))
         return Interval(1 / self.estimate, low, high, self.n)
 

@@ -45,9 +45,7 @@ def _outliers(values: Sequence[float]) -> frozenset[float]:
     lower, _, upper = quantiles(values, n=4, method="inclusive")
     reach = _FENCE * (upper - lower)
     # If half of the values are equal, there is no scale for the others.
-    if reach == 0:
-        return frozenset()
-    return frozenset(value for value in values if not lower - reach <= value <= upper + reach)
+    return frozenset(each for each in values if reach and not lower - reach <= each <= upper + reach)
 
 
 def _bins(values: Sequence[float]) -> tuple[Bin, ...]:

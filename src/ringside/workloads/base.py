@@ -144,8 +144,7 @@ class Curve(Declared, frozen=True):
     panel: str = ""
 
     def applies(self, point: Point) -> bool:
-        levels = point.as_dict()
-        return all(levels.get(name) == level for name, level in self.where.items())
+        return self.where.items() <= point.as_dict().items()
 
 
 class Distribution(Declared, frozen=True):

@@ -6,7 +6,7 @@ from statistics import median
 from msgspec.structs import replace
 
 from ringside import units
-from ringside.model.design import Cell, Input, Point
+from ringside.model.design import Cell, Input, Point, grouped
 from ringside.model.results import Diagnostic, Outcome, Trial
 from ringside.probe.protocol import Evidence, LoadMessage, LoadPlan, NamedLoad, Service, Step, Stub, TimedMark
 from ringside.stats.samples import PERCENTILES
@@ -64,7 +64,6 @@ class Serving(Workload):
 
 
 def service(steps: Sequence[Step], stub: Stub | None = None) -> Service:
-    """The probe's steps with a server."""
     return Service(ready_s=READY_S, idle_s=IDLE_S, steps=tuple(steps), stub=stub)
 
 
@@ -114,10 +113,8 @@ def still_faster(trials: Sequence[Trial]) -> list[Diagnostic]:
             later = sum(each.requests for each in seconds[-half:])
             gains.setdefault(trial.cell, []).append(later / earlier)
             least[trial.cell.contender] = _FASTER_CALLING if calls else _FASTER
-    by_name: dict[str, float] = {}
-    for cell, each in gains.items():
-        by_name[cell.contender] = max(by_name.get(cell.contender, 0.0), median(each))
-    faster = {name: gain for name, gain in by_name.items() if gain > 1 + least[name]}
+    by_name = grouped((cell.contender, median(each)) for cell, each in gains.items())
+    faster = {name: gain for name, each in by_name.items() if (gain := max(each)) > 1 + least[name]}
     if not faster:
         return []
     shares = ", ".join(f"{name} by {units.percent(gain - 1)}" for name, gain in faster.items())

@@ -48,14 +48,14 @@ _LOOK_S = 0.02
 
 
 class Upstream(socketserver.ThreadingTCPServer):
-    """Notes the head of each request, then lets `answer` work, or at once `at_accept`. Serves in `with`."""
+    """Notes the head of each request, then lets `answer` work; without one it hangs up. Serves in `with`."""
 
     daemon_threads, block_on_close, allow_reuse_address, request_queue_size = True, False, True, 128
 
-    def __init__(self, answer: Behaviour, *, at_accept: bool = False, port: int = 0) -> None:
+    def __init__(self, answer: Behaviour | None, *, port: int = 0) -> None:
         super().__init__(("127.0.0.1", port), socketserver.BaseRequestHandler)
         self.heads: list[str] = []
-        self._answer, self._at_accept = answer, at_accept
+        self._answer = answer
         self.port: int = self.server_address[1]
         self.url = f"http://127.0.0.1:{self.port}/"
         self._connections: list[socket.socket] = []
@@ -75,8 +75,7 @@ class Upstream(socketserver.ThreadingTCPServer):
         self._connections.append(request)
         request.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         with suppress(OSError), request.makefile("rb") as requests:
-            if self._at_accept:
-                self._answer(request)
+            if self._answer is None:
                 return
             lines = iter(requests.readline, b"")
             while head := b"".join(takewhile(b"\r\n".__ne__, lines)).decode("latin-1"):
@@ -131,7 +130,8 @@ def meets(meeting: threading.Barrier) -> Behaviour:
 
 
 _TABLES = tables_beside(__file__, "upstreams.toml")
-_ANSWERS: Mapping[str, Behaviour] = {
+_ANSWERS: Mapping[str, Behaviour | None] = {
+    "hangs-up": None,
     **{
         name: says(*row["says"], then={"": goes_on, "closes": closes, "reads": reads}[row.get("then", "")])
         for name, row in _TABLES["answers"].items()
@@ -144,11 +144,7 @@ _ANSWERS: Mapping[str, Behaviour] = {
 
 def _upstream(how: str, port: int = 0) -> Upstream | None:
     """An upstream that answers so; None for one that does not listen."""
-    if how == "refuses":
-        return None
-    if how == "hangs-up":
-        return Upstream(closes, at_accept=True, port=port)
-    return Upstream(_ANSWERS[how], port=port)
+    return None if how == "refuses" else Upstream(_ANSWERS[how], port=port)
 
 
 def play(ways: Sequence[str]) -> None:
