@@ -228,31 +228,20 @@ def cores_shared(run: Run, trials: Sequence[Trial]) -> Iterator[Diagnostic]:
 def _of_programs(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
     """`memory-cap-near`: a trial used most of its memory. `uncounted-memory`: much was in unmapped files.
     `left-behind`, `left-files`: what was there at the end. `interference`: with the probe."""
-    near, left_behind = set(), set()
-    sizes, files = Counter[str](), Counter[str]()
-    interfering: list[str] = []
-    for trial in trials:
-        if not (report := trial.report):
-            continue
-        name, peak_bytes = trial.cell.contender, report.peak_pss_bytes or 0
-        if trial.memory_limit_bytes and peak_bytes > _NEAR_MEMORY_LIMIT * trial.memory_limit_bytes:
-            near.add(name)
-        unmapped_bytes = report.unmapped_bytes or 0
-        if unmapped_bytes > _UNCOUNTED * peak_bytes:
-            sizes[name] = max(sizes[name], unmapped_bytes)
-        if report.left_behind:
-            left_behind.add(name)
-        # A killed program could not remove them.
-        if report.left_files and report.signal != signal.SIGKILL:
-            files[name] = max(files[name], report.left_files)
-        if report.interference:
-            interfering.append(f"{name} ({'; '.join(report.interference)})")
+    reports = [(each.cell.contender, each.report, each.memory_limit_bytes) for each in trials if each.report]
+    peaks = [(name, each.peak_pss_bytes or 0, each.unmapped_bytes or 0, most) for name, each, most in reports]
+    near = {name for name, peak, _, most in peaks if most and peak > _NEAR_MEMORY_LIMIT * most}
+    sizes = grouped((name, unmapped) for name, peak, unmapped, _ in peaks if unmapped > _UNCOUNTED * peak)
+    # A killed program could not remove them.
+    ended = ((name, each.left_files) for name, each, _ in reports if each.signal != signal.SIGKILL)
+    files = grouped((name, count) for name, count in ended if count)
+    told = [f"{name} ({'; '.join(each.interference)})" for name, each, _ in reports if each.interference]
     yield from _named("memory-cap-near", near, share=_NEAR_MEMORY_LIMIT)
-    yield from _named("uncounted-memory", sizes, sizes=dict(sorted(sizes.items())))
-    yield from _named("left-behind", left_behind)
-    yield from _named("left-files", files, counts=dict(sorted(files.items())))
-    if interfering:
-        yield Diagnostic("interference", tuple(dict.fromkeys(interfering)))
+    yield from _named("uncounted-memory", sizes, sizes={name: max(sizes[name]) for name in sorted(sizes)})
+    yield from _named("left-behind", {name for name, each, _ in reports if each.left_behind})
+    yield from _named("left-files", files, counts={name: max(files[name]) for name in sorted(files)})
+    if told:
+        yield Diagnostic("interference", tuple(dict.fromkeys(told)))
 
 
 def _named(code: str, contenders: Iterable[str], **values: Any) -> Iterator[Diagnostic]:

@@ -42,14 +42,13 @@ def then_and_now(source: Published, run: RunFigures) -> tuple[ThenAndNow, ...]:
     for metric in workload.metrics:
         rows, ratios = [], []
         for point in _comparable_points(workload, run.points, figures):
-            published = {name: _figure(figures, metric, name, point) for name in run.names}
-            then = {name: figure.value for name, figure in published.items() if figure}
-            for contender, figure in published.items():
-                if figure is not None:
-                    now = run.cell(contender, point).metrics.get(metric.name)
-                    rows.append(ThenAndNowRow(point, contender, figure.value, now, figure.as_published or ""))
+            known = ((name, _figure(figures, metric, name, point)) for name in run.names)
+            then = {name: figure for name, figure in known if figure}
+            for contender, figure in then.items():
+                now = run.cell(contender, point).metrics.get(metric.name)
+                rows.append(ThenAndNowRow(point, contender, figure.value, now, figure.as_published or ""))
             for contender, other in run.pairs:
-                above, below = then.get(contender), then.get(other)
+                above, below = (then[name].value if name in then else 0 for name in (contender, other))
                 # A source that printed 0.0 for a time gives no ratio.
                 if above and below:
                     ratio = run.ratio(metric.name, Cell(contender, point), Cell(other, point))

@@ -53,11 +53,7 @@ class Catalogue:
 
     def added(self, workload: str | None = None) -> list[str]:
         """Names of the contenders from outside, those that have the workload."""
-        return [
-            name
-            for name, contenders in self._added.items()
-            if workload is None or workload in contenders[0].workloads
-        ]
+        return [name for name, (first, *_) in self._added.items() if workload in (None, *first.workloads)]
 
     def experiment_names(self) -> list[str]:
         """Names of experiments and suites, sorted."""

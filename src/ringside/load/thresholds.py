@@ -175,12 +175,11 @@ def _of_step(threshold: Threshold, step: ipc.SlotOfLoad) -> Check:
 
 def highest_rates(thresholds: Iterable[Threshold], result: LoadResult) -> dict[Threshold, float | None]:
     """By threshold of times, the highest rate of a staircase that was kept without crossing it."""
-    of_times = [each for each in thresholds if each.rate is None and each.unit == "ns"]
     kept = [(step.to_per_s or step.rate_per_s, slot) for step, slot in result.steps if is_kept(slot)]
     return {
         each: max((rate for rate, slot in kept if not _of_step(each, slot).is_crossed), default=None)
-        for each in of_times
-        if each.figure in _OF_STEPS and result.steps
+        for each in thresholds
+        if each.rate is None and each.unit == "ns" and each.figure in _OF_STEPS and result.steps
     }
 
 

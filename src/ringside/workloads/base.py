@@ -7,10 +7,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from statistics import median
 from typing import Any, ClassVar
 
-from msgspec import Struct, convert
+from msgspec import convert
 
 from ringside.errors import UsageError
 from ringside.files import tables_beside
+from ringside.model import design
 from ringside.model.catalogue import Question
 from ringside.model.design import Cell, Experiment, Input, InputFile, Level, Metric, Point, Unit, grouped
 from ringside.model.results import Diagnostic, Interval, Outcome, Timeline, Trial
@@ -27,11 +28,7 @@ OwnShare = tuple[float, str]
 LARGEST_SEED = 4_294_967_295
 
 
-class Declared(Struct, frozen=True, forbid_unknown_fields=True):
-    """Attributes that `workload.toml` may set (`workloads/tables.py`)."""
-
-
-class Factor(Declared, frozen=True):
+class Factor(design.Table, frozen=True):
     """A parameter of a workload: integers from `least` to `most` and `words`, or one of `choices`."""
 
     name: str
@@ -76,7 +73,7 @@ class Factor(Declared, frozen=True):
         return level in (self.default, *self.plain)
 
 
-class Capability(Declared, frozen=True):
+class Capability(design.Table, frozen=True):
     """A feature beyond the core of a workload's contract; a program's manifest names it."""
 
     name: str
@@ -117,7 +114,7 @@ REPEATED = convert(_SHARED["repeated"], Capability)
 HOLD = "hold"
 
 
-class Slope(Declared, frozen=True):
+class Slope(design.Table, frozen=True):
     """The growth of a metric per unit of a factor. `is_own`: of a program's memory, which each unit needs."""
 
     name: str
@@ -130,7 +127,7 @@ class Slope(Declared, frozen=True):
     is_own: bool = True
 
 
-class Curve(Declared, frozen=True):
+class Curve(design.Table, frozen=True):
     """Metrics as one line per contender: `steps` are places on x, their labels and metrics. It applies to
     points with the levels of `where`. Curves of one title are panels of one plot, told apart by `panel`."""
 
@@ -147,7 +144,7 @@ class Curve(Declared, frozen=True):
         return self.where.items() <= point.as_dict().items()
 
 
-class Distribution(Declared, frozen=True):
+class Distribution(design.Table, frozen=True):
     """Times of single requests as a curve over percentiles: a histogram of a step's load."""
 
     title: str
@@ -158,14 +155,14 @@ class Distribution(Declared, frozen=True):
     histogram: str = "latency"
 
 
-class OverRate(Declared, frozen=True):
+class OverRate(design.Table, frozen=True):
     """Metrics over the levels of a factor that is a rate; its level 0 is a closed loop, which has none."""
 
     factor: str
     metrics: tuple[str, ...]
 
 
-class ScalingLaw(Declared, frozen=True):
+class ScalingLaw(design.Table, frozen=True):
     """How a metric should change: over `cores` by the Universal Scalability Law, over a `size` by a power.
     Points that differ in `over`, and in `regardless_of`, make one fit."""
 
@@ -179,7 +176,7 @@ class ScalingLaw(Declared, frozen=True):
 OTHER_THREADS = "others"
 
 
-class TimelineView(Declared, frozen=True):
+class TimelineView(design.Table, frozen=True):
     """The texts of `timeline_of`'s pictures: CPU and memory over time, and each second's latest message."""
 
     caption: str
@@ -189,7 +186,7 @@ class TimelineView(Declared, frozen=True):
     latest_caption: str
 
 
-class SpansView(Declared, frozen=True):
+class SpansView(design.Table, frozen=True):
     """The texts of the picture of `Trial.spans`. `origin`: the event at 0 on its axis, `seconds since …`."""
 
     title: str
@@ -197,7 +194,7 @@ class SpansView(Declared, frozen=True):
     origin: str
 
 
-class Checks(Declared, frozen=True):
+class Checks(design.Table, frozen=True):
     """The inputs that `ringside check` tries."""
 
     # Required arguments, and words that a contender must refuse as their values.
