@@ -2,7 +2,6 @@
 
 import math
 import signal
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import NormalDist, median
 from typing import Any

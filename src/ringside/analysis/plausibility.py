@@ -55,8 +55,11 @@ def implausible(run: RunFigures, slopes: Iterable[Growth[Slope]]) -> Iterator[Di
     floored = [point for point in run.points if _is_floored(run.headline, point)]
     if best := _better(run, run.headline, floored):
         yield Diagnostic(FASTER_THAN_FLOOR, tuple(best), {"floor": run.floor, "times": best})
-    if run.headline.unit == "ns":
-        yield from _below_a_cycle(run)
+    values = ((cell.contender, each.metrics.get(run.headline.name)) for cell, each in run.cells.items())
+    below = grouped((name, value.estimate) for name, value in values if value and value.estimate < CYCLE_NS)
+    least = {name: min(each) for name, each in below.items()}
+    if least and run.headline.unit == "ns":
+        yield Diagnostic("below-a-cycle", tuple(least), {"amounts": least, "noun": run.headline.noun})
     yield from _too_little_memory(run, slopes)
     yield from _answered_unasked(run)
 
@@ -69,13 +72,6 @@ def _better(run: RunFigures, metric: Metric, points: Iterable[Point]) -> dict[st
     least = 1 + run.experiment.margin
     better = grouped((name, times.estimate) for name, times in faster if times.low and times.low > least)
     return {name: max(each) for name, each in better.items()}
-
-
-def _below_a_cycle(run: RunFigures) -> Iterator[Diagnostic]:
-    values = ((cell.contender, each.metrics.get(run.headline.name)) for cell, each in run.cells.items())
-    below = grouped((name, value.estimate) for name, value in values if value and value.estimate < CYCLE_NS)
-    if least := {name: min(each) for name, each in below.items()}:
-        yield Diagnostic("below-a-cycle", tuple(least), {"amounts": least, "noun": run.headline.noun})
 
 
 def _too_little_memory(run: RunFigures, slopes: Iterable[Growth[Slope]]) -> Iterator[Diagnostic]:

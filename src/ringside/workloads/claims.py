@@ -374,7 +374,7 @@ class _Test:
         return not_tested(f"no run has {' beside '.join(names)} {where}".rstrip(), row.experiment)
 
     def sides(self, run: AnalysedRun | None) -> Iterator[tuple[str, Product, Product]]:
-        """The name, numerator and denominator of each part; without a run, of all possible parts."""
+        """The name, numerator and denominator of each part; without a run, all that the row names."""
         row = self.row
         if row.pairs:
             yield from ((f"{first} / {second}", first, second) for first, second in row.pairs)
@@ -386,10 +386,10 @@ class _Test:
             below = Quantity(name, at={row.levels_of: first})
             for level in others:
                 yield f"{row.levels_of}={level}", Quantity(name, at={row.levels_of: level}), below
-        elif row.each:
+        elif row.each and (run or not row.if_present):
             names: Sequence[str] = row.each
-            if row.if_present:
-                names = [name for name in run.names if name.split("@")[0] in row.each] if run else []
+            if run and row.if_present:
+                names = [name for name in run.names if name.split("@")[0] in row.each]
             for name in names:
                 yield name, _terms(row.over, name), _terms(row.under, name)
         else:
@@ -402,10 +402,7 @@ class _Test:
         row = self.row
         if row.per or row.growth_over:
             return self.judged_value()
-        if (row.each and row.if_present) or row.levels_of:
-            needed = self.quantities(row.over, row.under)
-        else:
-            needed = self.quantities(*(side for _, *both in self.sides(None) for side in both))
+        needed = self.quantities(*(side for _, *both in self.sides(None) for side in both))
         found = self.measured(needed)
         runs = [each.run for each in found]
         parts, sources = [], {}

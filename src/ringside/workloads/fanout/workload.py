@@ -51,7 +51,7 @@ class Fanout(serving.Serving):
 
     def arguments(self, point: Point) -> dict[str, str]:
         arguments = {"port": "0", "tick_ms": str(_TICK_MS), "timeout_ms": str(_TIMEOUT_MS)}
-        if _calls(point):
+        if point["kind"] != "cpu":
             arguments["upstreams"] = "{upstreams}"
         return arguments
 
@@ -62,7 +62,7 @@ class Fanout(serving.Serving):
             serving.step("first", all=_plan(point, "first", 1, 1)),
             *serving.warm_up(lambda name: _plan(point, name, window, concurrency)),
         ]
-        if _share(point):
+        if point["vanish"]:
             seconds = requests / _PER_CLIENT_S / concurrency
 
             def staying(name: str, clients: int) -> protocol.LoadPlan:
@@ -73,7 +73,7 @@ class Fanout(serving.Serving):
             all_clients = _plan(point, "measured", requests, concurrency, int(point["rate"]))
             steps.append(serving.step("measured", counts=True, all=all_clients))
         upstream = protocol.StubUpstream(_MEDIAN_S, _SIGMA, _TAIL_S, int(point["tail"]) / 100)
-        stub = protocol.Stub((upstream,) * UPSTREAMS, seed=seed) if _calls(point) else None
+        stub = protocol.Stub((upstream,) * UPSTREAMS, seed=seed) if point["kind"] != "cpu" else None
         return serving.service(steps, stub)
 
     def least_latency_ns(self, point: Point, plan: protocol.LoadPlan) -> float:
@@ -82,14 +82,14 @@ class Fanout(serving.Serving):
     def work(self, point: Point) -> int:
         rate = int(point["rate"])
         seconds = int(point["requests"]) / (rate or 8 * int(point["concurrency"]))
-        return 4 + round(2 * seconds * (3 if _share(point) else 1))
+        return 4 + round(2 * seconds * (3 if point["vanish"] else 1))
 
     def expects_warning(self, trial: Trial, code: str) -> bool:
-        hangs_up = bool(_share(trial.cell.point)) and code in vanish.EXPECTED_WARNINGS
+        hangs_up = bool(trial.cell.point["vanish"]) and code in vanish.EXPECTED_WARNINGS
         return hangs_up or super().expects_warning(trial, code)
 
     def figures(self, trial: Trial) -> dict[str, float]:
-        if _share(trial.cell.point):
+        if trial.cell.point["vanish"]:
             return serving.step_figures(trial, "measured", "others") | vanish.figures(trial)
         figures, load = serving.server_figures(trial, "measured"), trial.load("measured")
         latencies_s = serving.percentiles_s(load)
@@ -115,7 +115,7 @@ class Fanout(serving.Serving):
 
     def diagnostics(self, trials: Sequence[Trial]) -> list[Diagnostic]:
         """Gateways that still got faster in a closed loop."""
-        closed = [each for each in trials if not (each.cell.point["rate"] or _share(each.cell.point))]
+        closed = [each for each in trials if not (each.cell.point["rate"] or each.cell.point["vanish"])]
         return serving.still_faster(closed)
 
     def _bound(self, point: Point, figures: Figures) -> OwnShare | None:
@@ -124,7 +124,7 @@ class Fanout(serving.Serving):
         # If all clients wait for the CPU, each waits for the others' requests too.
         computed_s = figures.get("cpu_per_request_s", 0.0) * int(point["concurrency"]) / self.cores(point)
         is_waiting = overhead_s > _WAITING * latency_s > 0 and 0 < computed_s < _COMPUTED * overhead_s
-        if not is_waiting or point["rate"] or not _calls(point):
+        if not is_waiting or point["rate"] or point["kind"] == "cpu":
             return None
         explained, waiting = computed_s / overhead_s, units.percent(overhead_s / latency_s)
         text = f"requests wait {waiting} of their time, and its CPU time explains "
@@ -136,17 +136,8 @@ def sums_ns(work: int, cores: int) -> float:
     return UPSTREAMS * (work - 1) / _ADDITIONS_PER_CYCLE / cores * CYCLE_NS
 
 
-def _share(point: Point) -> int:
-    """The per cent that hang up."""
-    return int(point["vanish"])
-
-
 def _vanishing(point: Point) -> int:
-    return round(int(point["concurrency"]) * _share(point) / 100)
-
-
-def _calls(point: Point) -> bool:
-    return point["kind"] != "cpu"
+    return round(int(point["concurrency"]) * int(point["vanish"]) / 100)
 
 
 def _plan(point: Point, name: str, requests: int, connections: int, rate_per_s: int = 0) -> protocol.LoadPlan:
