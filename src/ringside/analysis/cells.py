@@ -75,9 +75,7 @@ def trial_figures(trial: Trial, measurement: Measurement) -> dict[str, float]:
 def repeats_state(trial: Trial, measurement: Measurement) -> SteadyState | None:
     """How the repeats of an `ok` trial behave; None if they are too few to tell."""
     repeats = measurement.repeats_of(trial) if trial.outcome is Outcome.OK else ()
-    if not repeats or not all(map(is_positive_finite, repeats)):
-        return None
-    return steady_state(repeats)
+    return steady_state(repeats) if repeats and all(map(is_positive_finite, repeats)) else None
 
 
 def analyse_cell(

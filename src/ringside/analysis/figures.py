@@ -102,16 +102,12 @@ class RunFigures:
     @cached_property
     def swept(self) -> str | None:
         """The factor on the x axis: the experiment's, else the numeric one with most levels, 3 or more."""
-
-        def levels(factor: str) -> set[Level]:
-            return {point[factor] for point in self.points}
-
-        own = self.experiment.show.sweep
-        if own and len(levels(own)) > 1:
+        if (own := self.experiment.show.sweep) in self.varying:
             return own
-        numeric = [name for name in self.varying if all(map(is_number, levels(name)))]
-        most = max(numeric, key=lambda name: len(levels(name)), default=None)
-        return most if most and len(levels(most)) >= _SWEEP_LEVELS else None
+        levels = {name: {point[name] for point in self.points} for name in self.varying}
+        numeric = [name for name, each in levels.items() if all(map(is_number, each))]
+        most = max(numeric, key=lambda name: len(levels[name]), default=None)
+        return most if most and len(levels[most]) >= _SWEEP_LEVELS else None
 
     def laws(self, kind: str) -> list[ScalingLaw]:
         """The laws of a kind over integer factors that vary; of commands, over parameters with at least

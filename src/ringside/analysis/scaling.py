@@ -1,6 +1,5 @@
 """How a metric changes over cores, the size of the work, or a factor; where the time went."""
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -9,7 +8,7 @@ from statistics import fmean
 from typing import Any, Generic, TypeVar
 
 from ringside.analysis.figures import RunFigures
-from ringside.model.design import Cell, Point
+from ringside.model.design import Cell, Point, grouped
 from ringside.model.results import Interval
 from ringside.stats.interval import is_positive_finite
 from ringside.stats.paired import paired_ratio
@@ -32,10 +31,8 @@ class Growth(Generic[Law]):
     @property
     def order(self) -> tuple[str, ...]:
         """The contenders, the smallest growth first."""
-        smallest: dict[str, float] = {}
-        for (name, _), growth in self.values.items():
-            smallest[name] = min(growth.estimate, smallest.get(name, math.inf))
-        return tuple(sorted(smallest, key=smallest.__getitem__))
+        by_name = grouped((name, growth.estimate) for (name, _), growth in self.values.items())
+        return tuple(sorted(by_name, key=lambda name: min(by_name[name])))
 
 
 def analyse_slopes(run: RunFigures) -> tuple[Growth[Slope], ...]:
@@ -169,10 +166,8 @@ def over_cores(run: RunFigures) -> tuple[CoresScaling, ...]:
 def _scaled(
     contender: str, by_block: Mapping[int, Mapping[int, float]], confidence: float
 ) -> ScaledContender | None:
-    by_level: dict[int, dict[int, float]] = {}
-    for block, levels in by_block.items():
-        for cores, seconds in levels.items():
-            by_level.setdefault(cores, {})[block] = seconds
+    times = ((cores, (block, s)) for block, levels in by_block.items() for cores, s in levels.items())
+    by_level = {cores: dict(each) for cores, each in grouped(times).items()}
     speed_ups = {
         cores: ratio
         for cores in sorted(by_level)

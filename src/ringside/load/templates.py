@@ -55,24 +55,19 @@ def check(texts: Mapping[str, str], values: Sequence[tuple[str, ...]]) -> Templa
     """The values of the placeholders in these texts, by option, or None. A character is a byte. `values`:
     column names and rows. Raises UsageError for an unknown name."""
     columns = values[0] if values else ()
-    used: set[str] = set()
-    is_template = False
-    for option, text in texts.items():
-        for match in _PLACEHOLDER.finditer(text):
-            name = match["name"]
-            # The engine knows the connection's number in the path without templates too, for streams.
-            is_template |= (name, option) != ("id", PATH)
-            if name is None:
-                continue
-            if name in columns:
-                used.add(name)
-            elif name not in _OWN:
-                raise UsageError(_unknown(option, name, columns))
-    if values and not used:
-        raise UsageError(f"--values: no column is used: write {{{columns[0]}}} in the request")
-    if not is_template:
-        return None
+    matches = ((option, match) for option, text in texts.items() for match in _PLACEHOLDER.finditer(text))
+    # None for an escaped one.
+    names = [(option, match["name"]) for option, match in matches]
+    for option, name in names:
+        if name and name not in (*_OWN, *columns):
+            raise UsageError(_unknown(option, name, columns))
+    used = {name for _, name in names}
     chosen = [index for index, name in enumerate(columns) if name in used]
+    if values and not chosen:
+        raise UsageError(f"--values: no column is used: write {{{columns[0]}}} in the request")
+    # The engine knows the connection's number in the path without templates too, for streams.
+    if set(names) <= {(PATH, "id")}:
+        return None
     rows = [tuple(wire_text(row[index]) for index in chosen) for row in values[1:]]
     return Templates(tuple(columns[index] for index in chosen), tuple(rows))
 
