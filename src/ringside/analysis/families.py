@@ -55,12 +55,8 @@ class FamilyStanding:
     def unsteady(self) -> tuple[str, ...]:
         """The contenders that may be first and reach no steady state, so they have no verdicts."""
         obstacle = self.analysis.examination.observations.obstacle
-        return tuple(
-            name
-            for name in self.first
-            if obstacle(self.metric.name, Cell(name, self.point))
-            in (Obstacle.NO_STEADY_STATE, Obstacle.WARMING_UP)
-        )
+        each = {name: obstacle(self.metric.name, Cell(name, self.point)) for name in self.first}
+        return tuple(name for name in each if each[name] in (Obstacle.NO_STEADY_STATE, Obstacle.WARMING_UP))
 
     @property
     def unit(self) -> str:

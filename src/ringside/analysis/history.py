@@ -150,19 +150,13 @@ def differences(before: HistoryRun, after: HistoryRun, contenders: Iterable[str]
 def history(experiment: str, title: str, metric: Metric, runs: Sequence[HistoryRun]) -> History:
     """The history of runs of one experiment, in any order. Cells that only one run has are left out."""
     ordered = tuple(sorted(runs, key=lambda run: (run.started_at, run.id)))
-    cells = dict.fromkeys(cell for run in ordered for cell in run.figures)
     series = []
-    for contender, point in cells:
-        indices = tuple(
-            index
-            for index, run in enumerate(ordered)
-            if (contender, point) in run.figures and run.figures[contender, point].estimate > 0
-        )
-        if len(indices) < 2:
-            continue
-        values = tuple(ordered[index].figures[contender, point] for index in indices)
-        changes = _changes(contender, [ordered[index] for index in indices], values)
-        series.append(FigureHistory(contender, point, indices, values, changes))
+    for cell in dict.fromkeys(cell for run in ordered for cell in run.figures):
+        each = ((index, run, run.figures.get(cell)) for index, run in enumerate(ordered))
+        known = [(index, run, value) for index, run, value in each if value and value.estimate > 0]
+        if len(known) > 1:
+            indices, own, values = zip(*known, strict=True)
+            series.append(FigureHistory(*cell, indices, values, _changes(cell[0], own, values)))
     return History(experiment, title, metric, ordered, tuple(series))
 
 

@@ -153,14 +153,12 @@ def over_cores(run: RunFigures) -> tuple[CoresScaling, ...]:
     """The scaling over cores of each law and each setting of the other factors."""
     scalings = []
     for law in run.laws("cores"):
-        by_setting: dict[Point, list[ScaledContender]] = {}
-        for (name, fixed), blocks in _levels(run, law, _last_positive).items():
-            row = _scaled(name, blocks, run.confidence)
-            by_setting.setdefault(fixed, []).extend([row] if row else [])
-        for fixed, rows in by_setting.items():
+        levels = _levels(run, law, _last_positive).items()
+        scaled = ((fixed, _scaled(name, blocks, run.confidence)) for (name, fixed), blocks in levels)
+        for fixed, rows in grouped((fixed, row) for fixed, row in scaled if row).items():
             rows.sort(key=lambda row: -row.speed_ups[max(row.speed_ups)].estimate)
             scalings.append(CoresScaling(law, fixed, tuple(rows)))
-    return tuple(scaling for scaling in scalings if scaling.rows)
+    return tuple(scalings)
 
 
 def _scaled(

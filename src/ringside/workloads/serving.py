@@ -138,10 +138,8 @@ def high_percentiles(name: str, histogram: str = "latency") -> dict[str, tuple[s
 
 def step_figures(trial: Trial, step_name: str, load_name: str = "all") -> dict[str, float]:
     """Memory before, at its peak and after a step, the most threads, and how busy the load engine was."""
-    figures: dict[str, float] = {}
-    for name in ("peak_pss_bytes", "peak_threads"):
-        if most := getattr(trial.report, name, None):
-            figures[name] = float(most)
+    peaks = ((name, getattr(trial.report, name, None)) for name in ("peak_pss_bytes", "peak_threads"))
+    figures = {name: float(most) for name, most in peaks if most}
     idle, end = trial.marks.get("idle"), trial.marks.get(f"end {step_name}")
     if idle and idle.pss_bytes:
         figures["idle_pss_bytes"] = float(idle.pss_bytes)
