@@ -266,12 +266,10 @@ def check_coherent(
     trials: Sequence[Trial],
 ) -> None:
     """Raise StoreError if the workload lacks a point of the run, or a trial belongs to no cell."""
-    if isinstance(measurement, Workload):
-        for point in points:
-            levels = point.as_dict()
-            for factor in measurement.factors:
-                if not _fits(factor, levels.get(factor.name, "")):
-                    raise StoreError(f"run {run.id} cannot be read: a point has no usable {factor.name}")
+    factors = measurement.factors if isinstance(measurement, Workload) else ()
+    for point, factor in itertools.product(points, factors):
+        if not _fits(factor, point.as_dict().get(factor.name, "")):
+            raise StoreError(f"run {run.id} cannot be read: a point has no usable {factor.name}")
     if not {trial.cell for trial in trials} <= set(cells):
         raise StoreError(f"run {run.id} cannot be read: it has a trial of a cell that is not in its plan")
 

@@ -67,11 +67,8 @@ def diff(
     _check(firsts, seconds)
     margin = runs[-1].experiment.margin if margin is None else margin
     metrics = (runs[0].measurement.metric(metric),) if metric else firsts[-1].metrics
-    shared = [
-        cell
-        for cell in runs[0].cells
-        if all(cell in run.cells and run.cells[cell].has_figures for run in runs)
-    ]
+    having = [{cell for cell, each in run.cells.items() if each.has_figures} for run in runs]
+    shared = [cell for cell in runs[0].cells if all(cell in cells for cells in having)]
     ids = " and ".join(run.run.id for run in runs)
     if not shared:
         way = "`ringside show` names what failed; give programs the same names in both"
