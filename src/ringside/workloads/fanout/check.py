@@ -156,13 +156,12 @@ def play(ways: Sequence[str]) -> None:
             for port, how in enumerate(ways, PORT + 1)
             if (upstream := Upstream(meets(meeting), port=port) if how == _MEETS else _upstream(how, port))
         ]
-        shown = [0] * len(upstreams)
         end_s = time.monotonic() + _PLAYED_S
         while time.monotonic() < end_s:
-            for place, upstream in enumerate(upstreams):
-                for head in upstream.heads[shown[place] :]:
-                    shown[place] += 1
-                    print(f"port {upstream.port} was called: {' | '.join(head.splitlines())}", flush=True)
+            for upstream in upstreams:
+                while upstream.heads:
+                    head = " | ".join(upstream.heads.pop(0).splitlines())
+                    print(f"port {upstream.port} was called: {head}", flush=True)
             if meeting.broken:
                 meeting.reset()
                 print("one call waited for three seconds, and no other came", flush=True)
