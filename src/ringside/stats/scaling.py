@@ -128,12 +128,11 @@ def exponent(blocks: Mapping[int, Mapping[float, float]]) -> Interval | None:
     """The power of a level with which a metric grows: the median over blocks of the slope of log value over
     log level, with its interval. Values by block and level; levels and values that are not positive are left
     out. None if no block has two levels left."""
-    return slope_over_blocks(
-        {
-            block: {math.log(x): math.log(y) for x, y in values.items() if x > 0 and y > 0}
-            for block, values in blocks.items()
-        }
-    )
+    logs = {
+        block: {math.log(x): math.log(y) for x, y in values.items() if x > 0 and y > 0}
+        for block, values in blocks.items()
+    }
+    return slope_over_blocks(logs)
 
 
 def slope_over_blocks(blocks: Mapping[int, Mapping[float, float]]) -> Interval | None:

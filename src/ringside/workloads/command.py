@@ -73,12 +73,9 @@ class CommandTimes(Measurement):
         ]
 
     def _short(self, commands: Mapping[str, Sequence[Trial]]) -> Iterator[Diagnostic]:
-        walls_s = {
-            name: [wall_s for trial in trials if (wall_s := self.figures(trial).get("wall_s")) is not None]
-            for name, trials in commands.items()
-        }
-        short = tuple(name for name, each in walls_s.items() if each and median(each) < _SHORT_S)
-        if short:
+        made = ((trial.cell.contender, self.figures(trial)) for trial in chain(*commands.values()))
+        walls_s = grouped((name, figures["wall_s"]) for name, figures in made if "wall_s" in figures)
+        if short := tuple(name for name, each in walls_s.items() if median(each) < _SHORT_S):
             yield told("short", short, commands=_named(short))
 
 
