@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from statistics import fmean, median
-from typing import Any
+from typing import Any, TypeAlias
 
 from ringside.arrays import np
 
@@ -189,6 +189,7 @@ def best_splits(distances: Any) -> tuple[Any, Any]:
     return first[best], weighted[np.arange(len(best)), best]
 
 
+Numbers: TypeAlias = "Sequence[float] | np.ndarray"
 _SETTLED_WITHIN = 0.02
 # The last part of the time, whose median is the final value. A series that changes there has not settled.
 _FINAL_SHARE = 0.1
@@ -196,9 +197,7 @@ _FINAL_SHARE = 0.1
 _WINDOWS = 20
 
 
-def settled_at(
-    times: Sequence[float] | np.ndarray, values: Sequence[float] | np.ndarray, *, end: float
-) -> float | None:
+def settled_at(times: Numbers, values: Numbers, *, end: float) -> float | None:
     """The first of `times` from which all values lie within 2 % of the final value: the median of the values
     in the last tenth of the time up to `end`, or the last value where there are none. None if this is not
     reached before the last tenth begins, or where `times` is empty.
@@ -217,9 +216,7 @@ def settled_at(
     return float(rest[0]) if len(rest) and rest[0] <= final_part else None
 
 
-def rate_settled_at(
-    times: Sequence[float] | np.ndarray, totals: Sequence[float] | np.ndarray, *, begin: float, end: float
-) -> float | None:
+def rate_settled_at(times: Numbers, totals: Numbers, *, begin: float, end: float) -> float | None:
     """When the rate at which `totals` grow from `begin` to `end` has settled: the beginning of the first of
     twenty equal parts from which all rates lie within 2 % of the final rate."""
     if len(times) < 2:
