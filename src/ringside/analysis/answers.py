@@ -11,7 +11,7 @@ from statistics import median
 from ringside.analysis import plausibility
 from ringside.analysis.distributions import WarmUp
 from ringside.analysis.figures import RunFigures
-from ringside.model.design import Cell, Metric, Point
+from ringside.model.design import Cell, Metric, Point, grouped
 from ringside.model.results import Comparison, Diagnostic, Interval, Obstacle, Verdict
 from ringside.workloads.base import Workload
 
@@ -111,11 +111,9 @@ class _PointEvidence:
         ranked = [name for name in present if name != run.floor] or present
         if not ranked:
             return Standing(self.point, FirstPlace.NOTHING)
-        kind = run.kind(ranked[0])
-        own = tuple(name for name in ranked if run.kind(name) == kind)
-        reliable = tuple(name for name in own if name not in ranking.failing) or own
+        (kind, own), *others = grouped((run.kind(name), name) for name in ranked).items()
+        reliable = tuple(name for name in own if name not in ranking.failing) or tuple(own)
         names = tuple(name for name in reliable if name not in ranking.cold) or reliable
-        kinds = [each for each in dict.fromkeys(map(run.kind, ranked)) if each != kind]
         shown, first, obstacles = self._first(names)
         ratios = self._times_worse(names, first[0])
         worse = {
@@ -136,7 +134,7 @@ class _PointEvidence:
             overstated=frozenset(name for name, comparison in worse.items() if comparison.overstated),
             obstacles=obstacles,
             lacking=sum(run.kind(name) == kind for name in run.names) - len(own),
-            others=tuple(next(name for name in ranked if run.kind(name) == each) for each in kinds),
+            others=tuple(best for _, (best, *_) in others),
         )
         is_order = run.is_over and len(names) > 1
         return dataclasses.replace(standing, influences=tuple(self._influences(standing)) if is_order else ())
