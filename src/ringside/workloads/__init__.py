@@ -3,7 +3,7 @@
 import importlib
 import pkgutil
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 
 from ringside.errors import UsageError
@@ -17,16 +17,20 @@ GROUP = "ringside.workloads"
 _REQUIRED = ("name", "title", "factors", "metrics", "compared")
 
 
+def declared() -> Iterable[EntryPoint]:
+    """The entry points of all distributions: a workload's name, and a Workload or a subclass of it."""
+    return entry_points(group=GROUP)
+
+
 class Registry(Mapping[str, Workload]):
     """Workloads by name, ringside's own first. A distribution's is imported when it is used, and listed
-    unless it is broken. `reserved`: names that no workload can have. `declared`: the entry points of all
-    distributions: a workload's name, and a Workload or a subclass of it."""
+    unless it is broken. `reserved`: names that no workload can have."""
 
     def __init__(
         self,
         own: Sequence[Workload],
         reserved: Collection[str] = (),
-        declared: Callable[[], Iterable[EntryPoint]] = partial(entry_points, group=GROUP),
+        declared: Callable[[], Iterable[EntryPoint]] = declared,
     ) -> None:
         self._own = {workload.name: workload for workload in own}
         self._reserved, self._declared = reserved, declared
