@@ -14,15 +14,17 @@ from packaging.version import InvalidVersion, Version
 from ringside.catalogue.decode import Key, TomlFile, decode, read_toml
 from ringside.errors import UsageError
 from ringside.model import catalogue as model
-from ringside.model.design import Levels, Metric, as_tuple
+from ringside.model.design import Levels, as_tuple
 from ringside.workloads import WORKLOADS
-from ringside.workloads.base import Capability, Factor, Workload
+from ringside.workloads.base import Workload
 
 MANIFEST = "contender.toml"
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
 NAME_RULE = "may hold a-z, 0-9, `.`, `_` and `-` only, and begins with a letter or a digit"
 # The arguments of every server.
 _SERVER_ARGUMENTS = ("port", "host", "seed")
+# The attributes of a workload that hold its parts of each kind.
+_PARTS = {"factor": "factors", "metric": "metrics", "capability": "capabilities"}
 # `mine=./server --port {port}`; a path may have a `=` behind its first `/`.
 _COMMAND = re.compile(r"([^/=]*)=(.*)", re.DOTALL)
 
@@ -40,12 +42,7 @@ def find_workload(file: TomlFile, name: str, *keys: Key) -> Workload:
 
 def check_part(file: TomlFile, workload: Workload, kind: str, name: str, *keys: Key) -> None:
     """Raise CatalogueError for a factor, a metric or a capability that the workload does not have."""
-    parts: Mapping[str, Iterable[Factor | Metric | Capability]] = {
-        "factor": workload.factors,
-        "metric": workload.metrics,
-        "capability": workload.capabilities,
-    }
-    names = [part.name for part in parts[kind]]
+    names = [part.name for part in getattr(workload, _PARTS[kind])]
     file.check_known(f"{kind} of `{workload.name}` called", name, names, *keys)
 
 

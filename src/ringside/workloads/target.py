@@ -1,9 +1,10 @@
 """The measurement `target`: rate, latency and lateness of servers under load."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar
 
+from ringside.model.design import grouped
 from ringside.model.results import Diagnostic, Outcome, Trial
 from ringside.probe.protocol import EngineWarning, LoadMessage
 from ringside.units import count
@@ -51,36 +52,31 @@ class TargetLoad(Measurement):
     def diagnostics(self, trials: Sequence[Trial]) -> list[Diagnostic]:
         """Failed runs and the load engine's warnings, each once, with its targets and the number of runs."""
         failures: dict[str, list[str]] = {}
-        warnings: dict[tuple[str, str], list[tuple[EngineWarning, LoadMessage]]] = {}
         for trial in trials:
             name, load = trial.cell.contender, trial.load(STEP)
             if trial.outcome is Outcome.LOAD_FAILED or (load and load.outcome == Outcome.LOAD_FAILED):
                 detail = trial.detail or (load.detail if load else "") or "the load failed"
                 failures.setdefault(name, []).append(detail)
-            if load:
-                for warning in load.warnings:
-                    warnings.setdefault((name, warning.code), []).append((warning, load))
+        loads = [(trial.cell.contender, load) for trial in trials if (load := trial.load(STEP))]
+        given = grouped(((name, each.code), (each, load)) for name, load in loads for each in load.warnings)
         weak = []
         for name, details in failures.items():
             text = f"{name} failed in {count(len(details), 'run')}; first error: {details[0]}"
             weak.append(Diagnostic("load-failed", (name,), {"runs": len(details)}, text))
         alike: dict[tuple[str, str, str, int], list[str]] = {}
-        for (name, code), warned in warnings.items():
+        for (name, code), warned in given.items():
             (warning, _), text = warned[0], _summed(warned[0][0], [load for _, load in warned])
             alike.setdefault((code, text, warning.remedy, len(warned)), []).append(name)
         for (code, text, remedy, runs), names in alike.items():
             where = f"{' and '.join(names)}, in {count(runs, 'run')}{' each' * (len(names) > 1)}"
             weak.append(Diagnostic(code, tuple(names), {"runs": runs}, f"{where}: {text}", remedy))
-        return [*weak, *_bodies(trials)]
+        return [*weak, *_bodies(loads)]
 
 
-def _bodies(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
+def _bodies(loads: Iterable[tuple[str, LoadMessage]]) -> Iterator[Diagnostic]:
     """Targets whose constant answers differ from the first target's. Varying answers say nothing."""
-    answers: dict[str, set[tuple[int, str]]] = {}
-    for trial in trials:
-        if load := trial.load(STEP):
-            answers.setdefault(trial.cell.contender, set()).update(load.bodies)
-    constant = {name: next(iter(bodies)) for name, bodies in answers.items() if len(bodies) == 1}
+    answers = grouped((name, body) for name, load in loads for body in load.bodies)
+    constant = {name: bodies[0] for name, bodies in answers.items() if len({*bodies}) == 1}
     reference = next(iter(constant), "")
     others = tuple(name for name, body in constant.items() if body != constant[reference])
     if others:
