@@ -226,7 +226,7 @@ def test_an_undecided_ratio_passes_and_is_named_if_it_may_exceed_the_gate(
 
 
 def vs(*words: str, status: int) -> Ended:
-    return in_process("vs", "-w", "0", "-r", "7", "-n", "old", "-n", "new", *words, status=status)
+    return in_process("vs", "--quiet", "-w0", "-r7", "-n", "old", "-n", "new", *words, status=status)
 
 
 def test_commands_in_pairs(workplace: object) -> None:
@@ -245,7 +245,7 @@ def test_commands_in_pairs(workplace: object) -> None:
 
 def test_a_command_alone_is_judged_by_its_first_level(workplace: object) -> None:
     assert "name two" in in_process("vs", "true", "--fail-if", "slower", status=2).stderr
-    words = ("vs", "-w0", "-r7", "-L", "s", "0,0.15", "sleep {s}", "--fail-if")
+    words = ("vs", "--quiet", "-w0", "-r7", "-L", "s", "0,0.15", "sleep {s}", "--fail-if")
     assert in_process(*words, "slower:5%", status=1).stderr.startswith(
         "ringside: s=0.15 over s=0: slower in wall time"
     )

@@ -56,9 +56,9 @@ def test_cells_that_need_more_say_what_is_missing() -> None:
     assert missing in in_process("show", status=1).stdout
 
 
-@pytest.mark.parametrize(("old", "new", "rule"), cases(__file__, "a_mistake_is_named_with_its_rule"))
-def test_a_mistake_is_named_with_its_rule(mine: Path, old: str, new: str, rule: str) -> None:
-    edit(mine / "ring.pl", (old, new))
+@pytest.mark.parametrize(("changes", "rule"), cases(__file__, "a_mistake_is_named_with_its_rule"))
+def test_a_mistake_is_named_with_its_rule(mine: Path, changes: list[tuple[str, str]], rule: str) -> None:
+    edit(mine / "ring.pl", *changes)
     done = in_process("check", "./mine", "--quick", status=1)
     assert f"  {rule} (docs/PROTOCOL.md#rule-{rule})" in done.stdout
     assert "by hand:  cd " in done.stdout

@@ -5,8 +5,6 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -23,6 +21,7 @@ from ringside.probe.process import Probe
 from ringside.workloads.ring.workload import RING
 from tests.support.attacks import attack, both_ways, can_have_namespaces, has_own_namespaces, last, request
 from tests.support.cases import cases
+from tests.support.odd_server import OK, answering, serving
 from tests.support.ordinary_user import NOBODY, as_ordinary_user
 from tests.support.ordinary_user import readable_probe as readable_probe  # a fixture
 from tests.support.points import ok_trial
@@ -292,29 +291,6 @@ def test_the_port_of_somebody_else() -> None:
     assert nobody.detail == f"::ready names port {port}, which has no listener on 127.0.0.1"
 
 
-@contextmanager
-def somebody_else(listener: socket.socket) -> Iterator[int]:
-    """Another program's server; its port."""
-    listener.listen()
-
-    def serve() -> None:
-        with suppress(OSError):
-            while True:
-                client, _ = listener.accept()
-                with client:
-                    while client.recv(4096):
-                        client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
-
-    thread = Thread(target=serve)
-    thread.start()
-    try:
-        yield listener.getsockname()[1]
-    finally:
-        listener.shutdown(socket.SHUT_RDWR)
-        thread.join()
-        listener.close()
-
-
 ANSWERS = """
 import socket
 listener = socket.create_server(('127.0.0.1', 0))
@@ -335,7 +311,7 @@ def ends_of_servers(probe: str, scripts: list[str]) -> list[str]:
 
 
 def test_a_program_whose_files_cannot_be_read(readable_probe: str) -> None:
-    with somebody_else(socket.socket()) as port:
+    with serving(answering(lambda *_: OK)) as port:
         foreign = HIDDEN + f"print('::ready port={port}', flush=True)\nimport time; time.sleep(60)"
         honest = HIDDEN + ANSWERS
         ends = as_ordinary_user(ends_of_servers, readable_probe, [honest, foreign])
@@ -389,7 +365,8 @@ def test_a_port_that_another_program_takes_over(tmp_path: Path, place: str, wait
             break
         except OSError:
             time.sleep(0.001)
-    with somebody_else(other):
+    other.listen()
+    with serving(answering(lambda *_: OK), other):
         note.touch()
         trial.join()
     (final,) = ended
