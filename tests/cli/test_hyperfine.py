@@ -21,7 +21,7 @@ from ringside.measure.host import LOCK_VARIABLE
 from tests.support import ROOT
 from tests.support.cases import cases, tables
 from tests.support.command_line import RINGSIDE, Ended, in_process
-from tests.support.locks import another
+from tests.support.processes import another
 from tests.support.stored_trials import words_again
 
 VS = cast(SectionedCommand, cli.get_command(click.Context(cli), "vs"))

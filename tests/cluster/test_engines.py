@@ -7,18 +7,16 @@ import signal
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
-from msgspec import structs
 
 from ringside.cluster.engines import Engines, check_reach
 from ringside.cluster.session import Node, Session, choose, connect
 from ringside.errors import ClusterError, UsageError
-from ringside.load import result, target
-from ringside.probe.protocol import LoadPlan, LoadRequest
+from ringside.load import result
+from ringside.probe.protocol import LoadRequest
 from tests.support.command_line import RINGSIDE, captured, load_document, ringside
-from tests.support.loads import load_plan
+from tests.support.loads import plan_at
 from tests.support.odd_server import secure, serving, when_loaded
 from tests.support.ray_cluster import RayCluster, started
 
@@ -40,11 +38,6 @@ def session(cluster: RayCluster) -> Iterator[Session]:
         yield session
 
 
-def plan(text: str, **changed: Any) -> LoadPlan:
-    parsed = target.parse(text)
-    return structs.replace(load_plan(parsed, **changed), addresses=tuple(target.resolve(parsed)))
-
-
 def silent(text: str) -> None:
     del text
 
@@ -54,7 +47,7 @@ def test_engines_share_one_load_and_make_one_outcome(session: Session, http: str
     nodes = session.nodes()
     assert [node.name for node in nodes] == ["north", "south"]
     with closing(Engines(session, nodes, silent)) as engines:
-        load = LoadRequest(plan(f"{http}/", connections=5, requests=203))
+        load = LoadRequest(plan_at(f"{http}/", connections=5, requests=203))
         for _ in range(2):  # the same engines carry out one load after another
             whole = result.from_messages(engines.load(load))
             assert whole.figures.outcome == "ok"
@@ -64,7 +57,7 @@ def test_engines_share_one_load_and_make_one_outcome(session: Session, http: str
             assert [part.started.connections for part in engines.parts] == [3, 2]
             assert (whole.started.connections, whole.started.threads) == (5, 2)
             assert 0 < engines.started_within_s < 60
-        held = plan(
+        held = plan_at(
             f"stream+{http}/stream/{{id}}",
             connections=4,
             duration_s=1.0,
@@ -78,15 +71,15 @@ def test_engines_share_one_load_and_make_one_outcome(session: Session, http: str
         assert not any(whole.figures.sequence.values())
         assert whole.figures.streams.fed == 4
         assert whole.figures.series[0].open == 4
-        refused = LoadRequest(plan("http://127.0.0.1:1/", connections=2, requests=9))
+        refused = LoadRequest(plan_at("http://127.0.0.1:1/", connections=2, requests=9))
         whole = result.from_messages(engines.load(refused))
         assert whole.is_refused
         texts = [warning.text for warning in whole.figures.warnings if warning.code == "engine-failed"]
         assert [text.partition(":")[0] for text in texts] == ["north", "south"]
         with pytest.raises(UsageError, match=r"3 connections are too few for 2 engines with 2 threads each"):
-            engines.load(LoadRequest(plan(f"{http}/", connections=3, threads=2, requests=9)))
+            engines.load(LoadRequest(plan_at(f"{http}/", connections=3, threads=2, requests=9)))
         with pytest.raises(ClusterError, match=r"^(north|south): .*load: cpus: "):
-            engines.load(LoadRequest(plan(f"{http}/", connections=2, cpus=(1000,), requests=9)))
+            engines.load(LoadRequest(plan_at(f"{http}/", connections=2, cpus=(1000,), requests=9)))
 
 
 @pytest.mark.integration
@@ -95,7 +88,7 @@ def test_a_signal_ends_the_load_and_all_report(session: Session) -> None:
         closing(Engines(session, session.nodes(), silent)) as engines,
         when_loaded(lambda: os.kill(os.getpid(), signal.SIGINT)) as url,
     ):
-        load = LoadRequest(plan(url, connections=2, duration_s=300.0))
+        load = LoadRequest(plan_at(url, connections=2, duration_s=300.0))
         whole = result.from_messages(engines.load(load))
     assert engines.interrupted
     assert whole.figures.outcome == "interrupted"
@@ -112,10 +105,10 @@ def test_a_node_that_dies_leaves_no_figures(cluster: RayCluster, session: Sessio
         when_loaded(lambda: cluster.kill(dying)) as url,
         pytest.raises(ClusterError, match=r"^west was lost .*there are no figures"),
     ):
-        engines.load(LoadRequest(plan(url, connections=2, duration_s=300.0)))
+        engines.load(LoadRequest(plan_at(url, connections=2, duration_s=300.0)))
     # The other's engine has ended, or its node would be busy.
     with closing(Engines(session, [named["north"]], silent)) as engines:
-        whole = result.from_messages(engines.load(LoadRequest(plan(f"{http}/", connections=1, requests=5))))
+        whole = result.from_messages(engines.load(LoadRequest(plan_at(f"{http}/", connections=1, requests=5))))
     assert whole.figures.requests == 5
 
 

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -116,9 +115,7 @@ def start_node(
             process = subprocess.Popen(
                 command, env={**os.environ, **own}, stdout=file, stderr=file, start_new_session=True
             )
-        deadline = time.monotonic() + NODE_S
-        while STARTED not in log.read_bytes() and process.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.2)
+        is_over(lambda: STARTED in log.read_bytes() or process.poll() is not None, NODE_S)
         if STARTED in log.read_bytes():
             stack.callback(kill, name)
             stack.callback(end, process)
@@ -149,15 +146,10 @@ def kill(name: str) -> None:
 @pytest.mark.integration
 def test_the_load_crosses_a_network(cluster: Hosts, workplace: Path) -> None:
     words = ("fib", "--only", "python-sync", "--set", "seconds=1", "--blocks", "1")
-    deadline = time.monotonic() + PATIENCE_S
-    while True:
-        command = [*namespaces.inside(cluster.head), *RINGSIDE, "run", *words, "--on", "auto"]
-        environment = {**os.environ, "RAY_ADDRESS": cluster.where}
-        done = captured([*command, "--engines", "1"], env=environment, timeout=PATIENCE_S)
-        # The head may not know of a node yet.
-        if done.returncode != 2 or time.monotonic() > deadline:
-            break
-        time.sleep(1)
+    assert is_over(lambda: cluster.known() == 2, NODE_S)
+    command = [*namespaces.inside(cluster.head), *RINGSIDE, "run", *words, "--on", "auto"]
+    environment = {**os.environ, "RAY_ADDRESS": cluster.where}
+    done = captured([*command, "--engines", "1"], env=environment, timeout=PATIENCE_S)
     assert done.returncode == 0, done.stderr
     (trial,) = trials_so_far()
     assert trial.machine in ("node1 ← node2", "node2 ← node1")

@@ -2,63 +2,45 @@
 
 import re
 import threading
-from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from ringside.cluster.engines import Engines
 from ringside.errors import ProbeError
-from ringside.load import result, target
+from ringside.load import result
 from ringside.probe.process import Probe
 from ringside.probe.protocol import EngineMessage, EngineRecord, LoadPlan, LoadRequest, PartOfLoad
 from tests.support import ROOT
 from tests.support.fake_cluster import MakeSession
 from tests.support.fake_cluster import session as session  # a fixture
-from tests.support.loads import load_plan
+from tests.support.loads import plan_at
 from tests.support.probes import OUTCOME, STARTED, printing
-
-
-@pytest.fixture
-def plan(http: str) -> Callable[..., LoadPlan]:
-    """Makes the plan of a load at the server."""
-
-    def make(**changed: Any) -> LoadPlan:
-        parsed = target.parse(f"{http}/")
-        plan = load_plan(parsed, connections=5, **changed)
-        return replace(plan, addresses=tuple(target.resolve(parsed)))
-
-    return make
 
 
 def shared(plan: LoadPlan, engines: int) -> list[list[EngineMessage]]:
     """The messages of the engines, each a thread's; all start when the last is ready."""
     barrier = threading.Barrier(engines)
-    answers: list[list[EngineMessage]] = [[] for _ in range(engines)]
 
     def ready() -> None:
         barrier.wait()
 
-    def run(engine: int) -> None:
+    def run(engine: int) -> list[EngineMessage]:
         part = replace(plan, part=PartOfLoad(engine, engines))
-        answers[engine] = Probe().load(LoadRequest(part), go=ready)
+        return Probe().load(LoadRequest(part), go=ready)
 
-    threads = [threading.Thread(target=run, args=(engine,)) for engine in range(engines)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return answers
+    with ThreadPoolExecutor(engines) as threads:
+        return list(threads.map(run, range(engines)))
 
 
 def records(answers: list[list[EngineMessage]]) -> list[EngineRecord]:
     return [message for answer in answers for message in answer if isinstance(message, EngineRecord)]
 
 
-def test_parts_make_the_whole(plan: Callable[..., LoadPlan]) -> None:
-    whole = plan(requests=203)
+def test_parts_make_the_whole(http: str) -> None:
+    whole = plan_at(f"{http}/", connections=5, requests=203)
     answers = shared(whole, 2)
     merged = result.from_messages(Probe().merge(whole, records(answers)))
     own = [result.from_messages(answer).figures for answer in answers]
@@ -72,11 +54,11 @@ def test_parts_make_the_whole(plan: Callable[..., LoadPlan]) -> None:
     assert latency.min_ns == min(figures.histograms["latency"].min_ns for figures in own)
 
 
-def test_a_part_whose_start_is_called_off_is_ended(plan: Callable[..., LoadPlan]) -> None:
+def test_a_part_whose_start_is_called_off_is_ended(http: str) -> None:
     def go() -> None:
         raise ProbeError("called off")
 
-    part = replace(plan(requests=5), part=PartOfLoad(0, 2))
+    part = replace(plan_at(f"{http}/", connections=5, requests=5), part=PartOfLoad(0, 2))
     with pytest.raises(ProbeError, match="called off"):
         Probe().load(LoadRequest(part), go=go)
 

@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+from msgspec.structs import replace
+
 from ringside.load import result, target
 from ringside.load.options import LoadSettings
 from ringside.load.plan import plan
@@ -68,6 +70,12 @@ def load_plan(*targets: Target | str, **changed: Any) -> LoadPlan:
     parsed = [target.parse(each) if isinstance(each, str) else each for each in targets]
     settings = LoadSettings(targets=tuple(each.text for each in parsed), **changed)
     return plan(settings, parsed, settings.seed or 0)
+
+
+def plan_at(text: str, **changed: Any) -> LoadPlan:
+    """The plan for a target that is there, with its addresses."""
+    parsed = target.parse(text)
+    return replace(load_plan(parsed, **changed), addresses=tuple(target.resolve(parsed)))
 
 
 def http_plan(**changed: Any) -> LoadPlan:

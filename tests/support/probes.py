@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ringside.probe.process import Probe
 from ringside.probe.protocol import VERSION, Limits, LoadPlan, LoadRequest, TrialRequest
+from tests.support.processes import is_over
 
 TRIAL = TrialRequest(argv=("true",), cwd="/", env={}, limits=Limits(0.1, 1, 1, 1))
 LOAD = LoadRequest(LoadPlan("http", duration_s=0.1, timeout_s=0.1))
@@ -46,22 +47,20 @@ def printing(folder: Path, *lines: str, then: str = "") -> Probe:
 def contender_is_alive(folder: Path) -> bool:
     """Whether the process of `STARTS_CONTENDER` still runs, soon after."""
     pid = int((folder / "contender").read_text())
-    for _ in range(50):
+
+    def is_gone() -> bool:
         with suppress(OSError, IndexError):
-            if Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX":
-                time.sleep(0.1)
-                continue
-        return False
-    return True
+            return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] in "ZX"
+        return True
+
+    return not is_over(is_gone, 5)
 
 
 def when(is_time: Callable[[], bool], *signals: signal.Signals, apart_s: float = 0.3) -> threading.Thread:
     """Send these signals to this process, as Ctrl-C would, once `is_time`."""
 
     def send() -> None:
-        deadline = time.monotonic() + 60
-        while not is_time() and time.monotonic() < deadline:
-            time.sleep(0.02)
+        is_over(is_time, 60)
         for number in signals:
             time.sleep(apart_s)
             os.kill(os.getpid(), number)

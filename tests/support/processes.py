@@ -2,9 +2,11 @@
 
 import os
 import socket
+import subprocess
+import sys
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 
@@ -27,6 +29,32 @@ def own_probes() -> set[int]:
             if name.startswith("ringside-probe") and rest.split()[1] == str(os.getpid()):
                 found.add(int(entry.name))
     return found
+
+
+@contextmanager
+def holding(program: str, *words: str) -> Iterator[subprocess.Popen[str]]:
+    """A program in Python that prints `held` once it has something, which it keeps until its end."""
+    command, pipe = [sys.executable, "-c", program, *words], subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
+        assert process.stdout.readline() == "held\n"
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+MEASURES = """
+import sys
+from ringside.measure.host import alone
+with alone(lambda: None):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def another() -> AbstractContextManager[subprocess.Popen[str]]:
+    """Another process that has the lock of the machine."""
+    return holding(MEASURES)
 
 
 def is_over(is_gone: Callable[[], bool], patience_s: float = 15) -> bool:

@@ -6,9 +6,7 @@ import os
 import random
 import shutil
 import signal
-import socket
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -17,6 +15,7 @@ from typing import Any
 
 from ringside.files import FileLock
 from ringside.measure.host import LOCK_VARIABLE
+from tests.support.processes import is_over, is_refused
 
 _STORE_BYTES = 80_000_000
 _STARTS = 4
@@ -40,19 +39,6 @@ def _patiently(start: Callable[[], Any]) -> Any:
     finally:
         # Each node puts one of Ray's in place, which other tests would meet.
         signal.signal(signal.SIGTERM, handler)
-
-
-def _wait_for_clients(port: int) -> None:
-    """Until drivers can connect. Raises OSError if they cannot: Ray does not say so."""
-    deadline = time.monotonic() + _CLIENT_S
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-            return
-        except ConnectionRefusedError:
-            if time.monotonic() > deadline:
-                raise
-        time.sleep(0.1)
 
 
 @dataclass
@@ -124,11 +110,10 @@ def _started(with_clients: bool) -> Iterator[RayCluster]:
             return Cluster(initialize_head=True, head_node_args=head), ""
         port = random.SystemRandom().choice(_CLIENT_PORTS)
         cluster = Cluster(initialize_head=True, head_node_args=head | {"ray_client_server_port": port})
-        try:
-            _wait_for_clients(port)
-        except BaseException:
+        # Until drivers can connect; where they cannot, Ray does not say so.
+        if not is_over(lambda: not is_refused(port), _CLIENT_S):
             cluster.shutdown()
-            raise
+            raise ConnectionRefusedError(f"nobody listens on port {port}")
         return cluster, f"ray://127.0.0.1:{port}"
 
     cluster, address = _patiently(start)

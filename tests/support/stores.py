@@ -2,9 +2,7 @@
 
 import sqlite3
 import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ from ringside.probe import protocol
 from ringside.probe.protocol import CpuUse, LatencySummary, LoadMessage, Sample, TrialOutcome
 from ringside.store import Store
 from ringside.store.plans import PlannedContender
+from tests.support import processes
 
 # One with text in every field, and one that is not here.
 CONTENDERS = {
@@ -83,10 +82,8 @@ def begin(store: Store, seed: int = 7) -> Run:
     return store.begin_run("ring", seed, {}, {}, {})
 
 
-@contextmanager
-def holding(where: str, run: Run) -> Iterator[subprocess.Popen[str]]:
-    """Another process that adds to a run, until it is killed or its stdin ends."""
-    program = """
+# Another process that adds to a run, until it is killed or its stdin ends.
+HOLDS = """
 import sys
 from ringside.store import Store
 store = Store(sys.argv[1])
@@ -94,14 +91,7 @@ with store.hold(store.run(sys.argv[2]).id):
     print("held", flush=True)
     sys.stdin.read()
 """
-    with subprocess.Popen(
-        [sys.executable, "-c", program, where, run.id],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout.readline() == "held\n"
-        try:
-            yield process
-        finally:
-            process.kill()
+
+
+def holding(where: str, run: Run) -> AbstractContextManager[subprocess.Popen[str]]:
+    return processes.holding(HOLDS, where, run.id)

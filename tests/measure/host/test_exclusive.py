@@ -15,7 +15,7 @@ from ringside.measure import host
 from ringside.measure.host import LOCK_VARIABLE, MachineLock, alone
 from tests.support.command_line import RINGSIDE, in_process, ringside
 from tests.support.fake_contenders import Add
-from tests.support.locks import another
+from tests.support.processes import another
 from tests.support.stored_trials import trials_so_far
 
 
