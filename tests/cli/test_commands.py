@@ -17,6 +17,7 @@ from tests.support.cases import cases
 from tests.support.command_line import RINGSIDE, captured, in_process, parsed
 from tests.support.fake_contenders import Add, add_build, edit, manifest_of
 from tests.support.stores import sql
+from tests.support.toolchains import script
 
 Complaint = Callable[..., str]
 
@@ -153,10 +154,8 @@ def test_a_named_store_exists(words: tuple[str, ...], complaint: Complaint, work
 
 def test_doctor_names_the_floors_and_what_is_too_old(workplace: Path) -> None:
     programs = workplace / "bin"
-    programs.mkdir()
     for name, version in (("go", "go version go1.18.1 linux"), ("rustc", "rustc 1.62.0"), ("erl", "26.1")):
-        (programs / name).write_text(f"#!/bin/sh\necho '{version}'\n")
-        (programs / name).chmod(0o755)
+        script(programs / name, f"echo '{version}'")
     done = in_process("doctor", status=1, PATH=str(programs), COLUMNS="400")
     rows = {line.split()[0]: line for line in reversed(done.stdout.splitlines()) if "or newer  " in line}
     assert re.search(r"^Go +1\.21 or newer .*bin/go is 1\.18\.1, below 1\.21 .*golang-go.* go, ", rows["Go"])

@@ -16,6 +16,7 @@ from ringside.probe.process import find_probe
 from ringside.workloads import WORKLOADS
 from tests.support.cases import cases
 from tests.support.command_line import RINGSIDE, captured, in_process, ringside
+from tests.support.toolchains import script
 
 HEAVY = ("altair", "jinja2", "msgspec", "numpy", "rich", "scipy")
 
@@ -133,13 +134,10 @@ def test_without_dev_null_the_reason_is_the_machines(workplace: Path) -> None:
 
 
 def test_where_nothing_was_measured_nothing_is_shown(workplace: Path) -> None:
-    (workplace / "probe").write_text(
-        f'#!/bin/sh\n[ "$1" = --version ] && exec {find_probe()} --version\necho out of paint >&2; exit 3\n',
-        encoding="utf-8",
-    )
-    (workplace / "probe").chmod(0o755)
+    version = f'[ "$1" = --version ] && exec {find_probe()} --version'
+    probe = script(workplace / "probe", f"{version}\necho out of paint >&2; exit 3")
     for form in ((), ("--json",)):
-        done = in_process("vs", "-r1", "-w0", "true", *form, status=2, RINGSIDE_PROBE=f"{workplace}/probe")
+        done = in_process("vs", "-r1", "-w0", "true", *form, status=2, RINGSIDE_PROBE=str(probe))
         assert not done.stdout
         assert done.stderr.endswith(": out of paint\n")
 

@@ -17,6 +17,7 @@ from ringside import files
 from ringside.errors import UsageError
 from ringside.measure.runs.loop import BlockLoop
 from tests.support.command_line import RINGSIDE, captured, in_process, parsed, ringside
+from tests.support.toolchains import script
 
 # A busy machine keeps a command waiting for a tenth of a second, which must turn no pair round.
 FAR_APART = ("sleep 0.01", "sleep 0.25")
@@ -111,9 +112,7 @@ def test_a_command_that_fails_is_said_and_nothing_is_compared(workplace: Path) -
 
 
 def test_a_number_of_the_output_is_compared_and_can_decide(workplace: Path) -> None:
-    script = Path("rate")
-    script.write_text('#!/bin/sh\necho "items/s: $1,000.$(date +%N)"\necho "mem=$2 KiB"\n', encoding="utf-8")
-    script.chmod(0o755)
+    script(Path("rate"), 'echo "items/s: $1,000.$(date +%N)"\necho "mem=$2 KiB"')
     metrics = ("--metric", r"items/s: ([\d.,]+)", "--metric", "kept,KiB=mem=(.*) KiB")
     words = ("vs", *metrics, "--runs", "7", "./rate 4 30", "./rate 2 10", "--judge", "items/s")
     ended = in_process(*words, "--fail-if", "worse:20%", "--json", status=1)
@@ -156,11 +155,9 @@ def git(*words: str) -> None:
 @pytest.fixture
 def branches(workplace: Path) -> Path:
     """A git repository: `prog` takes 20 ms on `main`, and ten times as long on `perf`."""
-    program = Path("prog")
     git("init")
     for branch, time_s in (("main", 0.02), ("perf", 0.2)):
-        program.write_text(f"#!/bin/sh\nsleep {time_s}\n", encoding="utf-8")
-        program.chmod(0o755)
+        script(Path("prog"), f"sleep {time_s}")
         git("switch", "-c", branch) if branch != "main" else None
         git("add", "prog")
         git("commit", "-m", branch)

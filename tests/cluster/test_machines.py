@@ -13,6 +13,7 @@ from ringside.errors import ClusterError
 from ringside.probe.process import TRIALS, find_probe
 from tests.support.fake_cluster import FakeSession, MakeSession, node, pretend
 from tests.support.fake_cluster import session as session  # a fixture
+from tests.support.toolchains import script
 
 
 @pytest.fixture(autouse=True)
@@ -200,18 +201,11 @@ def test_a_contender_on_a_loopback_is_not_reached_from_elsewhere() -> None:
 # --- versions ---
 
 
-def program(path: Path, text: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"#!/bin/sh\n{text}\n")
-    path.chmod(0o755)
-    return path
-
-
 def test_a_probe_that_does_not_start_on_a_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # As one of another architecture.
-    other = program(tmp_path / "bin" / "ringside-probe", "exit 126")
+    other = script(tmp_path / "bin" / "ringside-probe", "exit 126")
     monkeypatch.setattr(connection, "uploaded", lambda path: other)
     assert connection.uploaded_probe().path == find_probe(TRIALS)
-    own = program(tmp_path / "own", f'exec {find_probe()} "$@"')
+    own = script(tmp_path / "own", f'exec {find_probe()} "$@"')
     monkeypatch.setattr(connection, "uploaded", lambda path: own)
     assert connection.uploaded_probe().path == str(own)

@@ -3,37 +3,25 @@
 import json
 import re
 import shlex
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.support.command_line import in_process, parsed
-from tests.support.started import LOAD_SERVER, ports_of
 from tests.support.stored_trials import kept_runs
-
-
-@pytest.fixture(scope="module")
-def target() -> Iterator[str]:
-    with ports_of(LOAD_SERVER) as (http, _):
-        yield f"http://127.0.0.1:{http}"
 
 
 RUNS = [
     ("vs 'sleep 0.001' 'sleep 0.002'", ("sleep 0.001", "sleep 0.002"), "wall_s"),
-    (
-        "load {target}/a --vs {target}/b --requests 60 --connections 2",
-        ("{target}/a", "{target}/b"),
-        "latency_p50",
-    ),
+    ("load {http}/a --vs {http}/b --requests 60 --connections 2", ("{http}/a", "{http}/b"), "latency_p50"),
 ]
 
 
 @pytest.mark.parametrize(("command", "contenders", "metric"), RUNS, ids=["vs", "load"])
 def test_show_report_compare_and_export_take_its_runs(
-    workplace: Path, target: str, command: str, contenders: tuple[str, str], metric: str
+    workplace: Path, http: str, command: str, contenders: tuple[str, str], metric: str
 ) -> None:
-    words = [*shlex.split(command.format(target=target)), "--blocks", "6"]
+    words = [*shlex.split(command.format(http=http)), "--blocks", "6"]
     printed = [in_process(*words).stdout for _ in range(2)]
     first, second = (re.findall(r"run (\S+-vs[-\d]*)\b", each)[0] for each in printed)
     assert kept_runs() == [(first, "done"), (second, "done")]
@@ -50,7 +38,7 @@ def test_show_report_compare_and_export_take_its_runs(
     page = workplace.parent / "page.html"
     in_process("report", first, "-o", str(page))
     text = page.read_text(encoding="utf-8")
-    assert all(part.format(target=target) in text for part in (first, *contenders))
+    assert all(part.format(http=http) in text for part in (first, *contenders))
     assert f"from {first} to {second}" in in_process("compare", first, second).stdout
     exported = json.loads(in_process("export", first, "--format", "pyperf").stdout)
     values = {each["metadata"]["name"]: len(each["runs"]) for each in exported["benchmarks"]}

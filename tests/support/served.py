@@ -67,28 +67,17 @@ def ok(blank: Trial, workload: Workload, rng: random.Random, noise: float, moved
     return dataclasses.replace(blank, report=report, marks=marks, samples=tuple(samples), loads=tuple(loads))
 
 
+# The figures of a histogram, of which each differs: the share of requests up to it, and times of the median.
+_SHAPE = {
+    **{"min": (0.0, 0.5), "p50": (0.5, 1.0), "p90": (0.9, 1.6), "p95": (0.95, 2.0), "p99": (0.99, 4.0)},
+    **{"p99_9": (0.999, 9.0), "max": (1.0, 20.0)},
+}
+
+
 def summary(median_s: float) -> protocol.LatencySummary:
-    """A histogram in which every figure differs: the p90 is 1.6 times the median, the maximum 20 times."""
-
-    def ns(times: float) -> int:
-        return round(median_s * times * 1e9)
-
-    return protocol.LatencySummary(
-        count=1000,
-        mean_ns=median_s * 1.2e9,
-        stdev_ns=median_s * 0.7e9,
-        min_ns=ns(0.5),
-        p50_ns=ns(1),
-        p90_ns=ns(1.6),
-        p95_ns=ns(2),
-        p99_ns=ns(4),
-        p99_9_ns=ns(9),
-        max_ns=ns(20),
-    )
-
-
-# The least, the percentiles of `summary`, and the most: shares of requests, and times of the median.
-_SHAPE = ((0.0, 0.5), (0.5, 1.0), (0.9, 1.6), (0.95, 2.0), (0.99, 4.0), (0.999, 9.0), (1.0, 20.0))
+    """A histogram of this shape."""
+    figures = {f"{name}_ns": round(median_s * times * 1e9) for name, (_, times) in _SHAPE.items()}
+    return protocol.LatencySummary(1000, median_s * 1.2e9, median_s * 0.7e9, **figures)
 
 
 @functools.cache
@@ -98,7 +87,7 @@ def _times(n: int) -> tuple[float, ...]:
     for place in range(n):
         share = (place + 0.5) / n
         (low, at_low), (high, at_high) = next(
-            pair for pair in itertools.pairwise(_SHAPE) if pair[0][0] <= share <= pair[1][0]
+            pair for pair in itertools.pairwise(_SHAPE.values()) if pair[0][0] <= share <= pair[1][0]
         )
         times.append(at_low * (at_high / at_low) ** ((share - low) / (high - low)))
     return tuple(times)

@@ -1,6 +1,5 @@
 """Runtimes that are scripts, and a contender on one."""
 
-import stat
 from pathlib import Path
 
 from ringside.measure.toolchain.builds import Toolchain
@@ -8,8 +7,10 @@ from ringside.model.catalogue import Contender, Ready, Runtime, Unavailable, Wor
 
 
 def script(path: Path, text: str) -> Path:
+    """A program that a shell carries out."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
-    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    path.chmod(0o755)
     return path
 
 

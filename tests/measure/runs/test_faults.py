@@ -27,6 +27,7 @@ from tests.support.processes import is_over, own_probes, processes_of
 from tests.support.shells import can_mount, outcomes, shell
 from tests.support.stored_trials import kept_runs
 from tests.support.stores import sql
+from tests.support.toolchains import script
 
 
 @pytest.fixture
@@ -260,16 +261,11 @@ def test_the_cgroup_of_a_killed_probe_is_removed_by_the_next() -> None:
 
 def test_a_probe_that_keeps_failing_ends_the_run_which_can_be_resumed(place: Path, tmp_path: Path) -> None:
     """It dies in the third to the fifth trial; each trial gets a process of its own."""
-    probe = tmp_path / "probe"
-    probe.write_text(
-        f"""#!/bin/sh
-case "$1" in --*) exec {find_probe()} "$@";; esac
+    failing = f"""case "$1" in --*) exec {find_probe()} "$@";; esac
 echo >> {tmp_path}/trials
 case $(wc -l < {tmp_path}/trials) in [345]) echo 'out of paint' >&2; exit 3;; esac
-head -n 1 | {find_probe()}
-"""
-    )
-    probe.chmod(0o755)
+head -n 1 | {find_probe()}"""
+    probe = script(tmp_path / "probe", failing)
     words = ("run", "mine", "--only", "one", "--blocks", "4", "--until", "end")
     done = in_process(*words, status=2, RINGSIDE_PROBE=str(probe))
     assert done.stdout == ""

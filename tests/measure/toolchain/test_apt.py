@@ -19,6 +19,7 @@ from ringside.model.catalogue import Runtime
 from tests.support import ROOT
 from tests.support.cases import cases
 from tests.support.fake_contenders import PYTHON, Add, edit, manifest_of
+from tests.support.toolchains import script
 
 DEBIAN_12 = """\
      thing | 2:1.24~1 | https://deb.test/debian experimental/main amd64 Packages
@@ -39,12 +40,10 @@ THING = Runtime(
 def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     """Has `apt-cache madison` print a text, here and in processes, on a Debian 12."""
     programs = tmp_path / "apt"
-    programs.mkdir()
 
     def prints(text: str) -> None:
+        script(programs / "apt-cache", f'[ "$1" = madison ] && exec cat {programs}/answer')
         (programs / "answer").write_text(text)
-        (programs / "apt-cache").write_text(f'#!/bin/sh\n[ "$1" = madison ] && exec cat {programs}/answer\n')
-        (programs / "apt-cache").chmod(0o755)
 
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
     monkeypatch.setattr(host, "os_release", lambda: {"ID": "debian", "VERSION_ID": "12"})
@@ -98,9 +97,9 @@ def test_setup_installs_from_that_release(
     ways = 'install = { debian = ["thing", "other"] }\ninstructions = { debian-12 = "look there" }\n'
     changes = (f'"{PYTHON}"', '"no-such-thing"'), ('"3.11"\n', f'"1.21"\n{ways}')
     edit(manifest_of(workplace, "one"), *changes)
-    apt_get, called = tmp_path / "apt" / "apt-get", tmp_path / "called"
-    apt_get.write_text(f'#!/bin/sh\necho "$@" >> {called}\n[ "$1" = update ] || {{ echo no; exit 1; }}\n')
-    apt_get.chmod(0o755)
+    called = tmp_path / "called"
+    answers = f'echo "$@" >> {called}\n[ "$1" = update ] || {{ echo no; exit 1; }}'
+    script(tmp_path / "apt" / "apt-get", answers)
     monkeypatch.setattr("ringside.measure.toolchain.apt.time.sleep", lambda seconds: None)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     assert cli.main(["setup", "one"], standalone_mode=False) == 1
@@ -126,12 +125,11 @@ def test_contenders_of_one_compiler_get_each_its_library(
 ) -> None:
     """A machine with g++, and without any library, whatever this one has."""
     policy("")
-    compiler = tmp_path / "apt" / "g++"
-    compiler.write_text(
-        "#!/bin/sh\ncase $1 in -dumpfullversion) echo 12.2.0 && exit;; esac\n"
-        "echo '<stdin>:1:10: fatal error: x.hpp: No such file or directory' >&2\nexit 1\n"
+    compiler = script(
+        tmp_path / "apt" / "g++",
+        "case $1 in -dumpfullversion) echo 12.2.0 && exit;; esac\n"
+        "echo '<stdin>:1:10: fatal error: x.hpp: No such file or directory' >&2\nexit 1",
     )
-    compiler.chmod(0o755)
     for name, to in {"gcc": compiler, "sh": "/bin/sh", "tail": "/usr/bin/tail", "tr": "/usr/bin/tr"}.items():
         (tmp_path / "apt" / name).symlink_to(str(to))
     monkeypatch.setenv("PATH", str(tmp_path / "apt"))

@@ -220,11 +220,8 @@ def test_a_toolchain_of_go(tmp_path: Path) -> None:
 
 def test_a_package_of_debian(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     executable = program(tmp_path / "lib" / "erl")
-    query = Path(program(tmp_path / "dpkg-query"))
-    query.write_text(
-        "#!/bin/sh\ncase $1 in --show) echo 1:27.3 ;; *)\n"
-        f'[ "$2" = {executable} ] && echo "erlang-base:amd64, other: $2" || exit 1 ;; esac\n'
-    )
+    names = f'[ "$2" = {executable} ] && echo "erlang-base:amd64, other: $2" || exit 1'
+    script(tmp_path / "dpkg-query", f"case $1 in --show) echo 1:27.3 ;; *) {names} ;; esac")
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     monkeypatch.setattr(host, "os_release", lambda: {"ID": "debian", "VERSION_ID": "13"})
     assert origin(executable) == "Debian 13 erlang-base 1:27.3"
