@@ -4,7 +4,6 @@ the catalogue with one thing changed."""
 import json
 import re
 import shutil
-import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import pytest
 from ringside.conformance.subject import RULES as SHARED
 from ringside.workloads import WORKLOADS
 from tests.support import ROOT
-from tests.support.cases import cases
+from tests.support.cases import cases, tables
 from tests.support.command_line import RINGSIDE, captured, ringside
 from tests.support.fake_contenders import edit
 
@@ -25,9 +24,7 @@ for each in WORKLOADS.values():
 
 # For each rule, and what tells its cases apart: the workload, a file of the original, a text in it, and what
 # takes its place; and what the command that repeats the finding shows.
-WRONG: dict[str, tuple[str, str, str, str, str]] = tomllib.loads(
-    (Path(__file__).parent / "broken_rules.toml").read_text(encoding="utf-8")
-)
+WRONG: dict[str, tuple[str, str, str, str, str]] = tables(__file__, "broken_rules.toml")
 
 
 def findings(*words: str, status: int) -> list[dict[str, Any]]:

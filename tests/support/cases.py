@@ -10,9 +10,10 @@ def cases(test: str, name: str) -> list[Any]:
     return [*tables(test)[name]]
 
 
-def tables(test: str) -> dict[str, Any]:
-    """All tables of that file."""
-    read: dict[str, Any] = _frozen(tomllib.loads(Path(test).with_suffix(".toml").read_text(encoding="utf-8")))
+def tables(test: str, file: str = "") -> dict[str, Any]:
+    """All tables of that file, or of another one beside the test."""
+    path = Path(test).with_name(file) if file else Path(test).with_suffix(".toml")
+    read: dict[str, Any] = _frozen(tomllib.loads(path.read_text(encoding="utf-8")))
     return read
 
 

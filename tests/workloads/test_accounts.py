@@ -1,6 +1,5 @@
 """The evidence and the figures of `accounts`, and programs without isolation."""
 
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from ringside.measure.runs.trials import validated
 from ringside.model.results import Outcome, Trial
 from ringside.probe.protocol import TrialOutcome
 from ringside.workloads.accounts.workload import ACCOUNTS
-from tests.support.cases import cases
+from tests.support.cases import cases, tables
 from tests.support.points import ok_trial, point
 from tests.support.programs import assert_wrong
 
@@ -76,7 +75,7 @@ def test_reports_that_cannot_be_true(changes: dict[str, Any], reason: str) -> No
     assert reason in seen.detail
 
 
-WRONG = tomllib.loads((Path(__file__).parent / "wrong_accounts.toml").read_text(encoding="utf-8"))
+WRONG = tables(__file__, "wrong_accounts.toml")
 
 
 @pytest.mark.parametrize("how", WRONG)

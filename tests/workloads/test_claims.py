@@ -1,7 +1,6 @@
 """Claims of sources: each comes out each way where figures are planted, and never from an estimate."""
 
 import dataclasses
-import tomllib
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
@@ -22,7 +21,7 @@ from ringside.workloads import WORKLOADS
 from ringside.workloads.claims import NO_CODE, band_of, decided_by, elsewhere, evaluate
 from tests.support import ROOT, points
 from tests.support.analyses import analysis, with_figures
-from tests.support.cases import cases
+from tests.support.cases import cases, tables
 from tests.support.command_line import in_process, parsed
 from tests.support.planted import Levels, Planted, Row, run_of
 from tests.support.programs import CATALOGUE
@@ -87,7 +86,7 @@ SWEPT: Levels = {"nodes": 100, "messages": 10_000}
 MILLION_TASKS: Levels = {"tasks": 1_000_000, "seconds": 30}
 PYPY, ERLANG, POOL = "stackless-pypy", "erlang", "python-coroutines"
 # For most claims the rows of runs, and sizes that confirm it, refute it, and decide nothing.
-CASES = tomllib.loads((Path(__file__).parent / "planted_claims.toml").read_text(encoding="utf-8"))
+CASES = tables(__file__, "planted_claims.toml")
 # A count has no width: it is inside the band or outside.
 COUNTED: dict[str, tuple[Callable[[float], list[RunAnalysis]], float, float]] = {
     "2015-python-vs-go/two-letters-make-it-concurrent": (lambda x: of_programs(int(x), 90), 3, 40),

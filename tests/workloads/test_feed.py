@@ -2,12 +2,12 @@
 
 import dataclasses
 import random
-import tomllib
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
+from ringside.catalogue.experiments import read_experiment
 from ringside.model.design import Level
 from ringside.model.results import Timeline, Trial
 from ringside.probe.protocol import (
@@ -26,8 +26,6 @@ from ringside.workloads.base import OTHER_THREADS
 from ringside.workloads.feed.workload import FEED
 from tests.support import ROOT, served
 from tests.support.points import ok_trial, point
-
-EXPERIMENTS = ROOT / "experiments"
 
 
 def measured(**levels: Level) -> Trial:
@@ -213,18 +211,10 @@ def test_no_time_line() -> None:
     assert FEED.timeline_of(ok_trial(FEED, {"samples": (at(1.0, 0, None),)})) is None
 
 
-def levels_of(experiment: str) -> dict[str, Level]:
-    factors = tomllib.loads((EXPERIMENTS / f"{experiment}.toml").read_text(encoding="utf-8"))["factors"]
-    return {
-        name: level[0] if isinstance(level, list) else level
-        for name, level in factors.items()
-        if name != "cores"
-    }
-
-
 @pytest.mark.parametrize("name", ["feed-c10k", "feed-slow", "feed-vanish", "feed-quick", "feed-long"])
 def test_feeds_are_rehearsed_in_seconds_and_within_their_ranges(name: str) -> None:
-    whole = point(FEED, **levels_of(name))
+    factors = read_experiment(ROOT / "experiments" / f"{name}.toml").factors
+    whole = point(FEED, **{factor: levels[0] for factor, levels in factors.items()})
     short = FEED.rehearsal(whole)
     FEED.check(short)
     for factor, level in short.levels:

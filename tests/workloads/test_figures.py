@@ -1,8 +1,6 @@
 """The figures that each workload makes of its trials."""
 
-import tomllib
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -14,12 +12,11 @@ from ringside.probe.protocol import CpuUse, LoadMessage, Sample, TrialOutcome
 from ringside.workloads import WORKLOADS, measurement
 from ringside.workloads.process import core_figures, process_figures
 from tests.support import served
+from tests.support.cases import tables
 from tests.support.points import PROCESS, REPORT, point
 from tests.workloads.test_serving import MARKS
 
-CASES: dict[str, dict[str, Any]] = tomllib.loads(
-    (Path(__file__).parent / "figures.toml").read_text(encoding="utf-8")
-)
+CASES: dict[str, dict[str, Any]] = tables(__file__, "figures.toml")
 MEDIANS = ("latency", "lateness", "connect", "first_byte", "overhead", "slowest")
 
 

@@ -1,6 +1,5 @@
 """Rules for every measurement that comes with ringside."""
 
-import tomllib
 from typing import Any
 
 import pytest
@@ -11,7 +10,7 @@ from ringside.workloads import WORKLOADS, measurement, undeclared_metrics, workl
 from ringside.workloads.base import Measurement
 from tests.support import ROOT
 from tests.support.analyses import near
-from tests.support.cases import cases
+from tests.support.cases import cases, tables
 from tests.support.points import ok_trial, point
 
 PROTOCOL = ROOT / "docs" / "PROTOCOL.md"
@@ -76,7 +75,7 @@ def test_trials_without_a_report_have_no_figures(name: str) -> None:
     assert figures == {}
 
 
-SHARES = tomllib.loads((ROOT / "tests/workloads/program_share.toml").read_text(encoding="utf-8"))["case"]
+SHARES = tables(__file__, "program_share.toml")["case"]
 
 
 @pytest.mark.parametrize("case", SHARES)

@@ -1,6 +1,5 @@
 """The evidence and the figures of `restarts`, and programs that only pretend to restart."""
 
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from ringside.measure.runs.trials import validated
 from ringside.model.results import Outcome, Trial
 from ringside.probe.protocol import TrialOutcome
 from ringside.workloads.restarts.workload import RESTARTS, expected
-from tests.support.cases import cases
+from tests.support.cases import cases, tables
 from tests.support.points import ok_trial, point
 from tests.support.programs import assert_wrong
 
@@ -84,7 +83,7 @@ def test_times_that_cannot_be_true(changes: dict[str, Any], reason: str) -> None
     assert reason.format(answers=500 - 2 * FAILURES) in seen.detail
 
 
-PRETENDERS = tomllib.loads((Path(__file__).parent / "pretenders.toml").read_text(encoding="utf-8"))
+PRETENDERS = tables(__file__, "pretenders.toml")
 
 
 @pytest.mark.parametrize("how", PRETENDERS)
