@@ -253,14 +253,12 @@ def test_unknown_names_come_with_the_nearest() -> None:
     for name in ("nope", ""):
         with pytest.raises(UsageError, match=f"has no runtime or variant `{name}`; it has: go"):
             catalogue.contender(f"go@{name}")
-    with pytest.raises(UsageError, match="there is no experiment file"):
-        catalogue.experiment("./none.toml")
+    assert "there is no experiment file" in error_of(UsageError, catalogue.experiment, "./none.toml")
 
 
 def test_a_catalogue_folder_that_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RINGSIDE_CATALOGUE", "/nowhere/at/all")
-    with pytest.raises(RingsideError, match="/nowhere/at/all, which is not a folder: correct or unset it"):
-        Catalogue()
+    assert "/nowhere/at/all, which is not a folder: correct or unset it" in error_of(RingsideError, Catalogue)
 
 
 QUESTION = """

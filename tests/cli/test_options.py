@@ -21,6 +21,7 @@ from ringside.measure.vs.commands import scanned_levels
 from ringside.workloads import WORKLOADS
 from tests.support.cases import cases, tables
 from tests.support.command_line import in_process
+from tests.support.errors import error_of
 from tests.support.fake_contenders import Add
 
 # Values with numbers. Every option with a number takes one of them.
@@ -82,13 +83,11 @@ def test_numbers_elsewhere_are_digits(workplace: Path, odd: str) -> None:
                 with pytest.raises(UsageError):
                     factor.check(odd)
     for words in ((odd, "20", None), ("1", odd, None), ("1", "20", odd)):
-        with pytest.raises(UsageError, match="is no number"):
-            scanned_levels(*words)
+        assert "is no number" in error_of(UsageError, scanned_levels, *words)
     for read in (units.whole, units.number, units.seconds, units.margin):
         # `10 %` is how a share may be written.
         for text in (odd, f"{odd}%" if odd != "10 " else odd):
-            with pytest.raises(ValueError, match="write"):
-                read(text)
+            assert "write" in error_of(ValueError, read, text)
     assert (
         "write exit statuses as 1 or 1,2"
         in in_process("vs", "-r", "1", f"--ignore-failure={odd}", "true", status=2).stderr
@@ -216,8 +215,7 @@ def test_values_that_cannot_be(name: str, texts: tuple[str, ...], message: str) 
 
 def test_a_staircase_has_up_to_a_thousand_steps() -> None:
     assert options.staircase(",".join(["1:1s"] * 1000)) == ((1, 1),) * 1000
-    with pytest.raises(ValueError, match="up to 1,000 are possible"):
-        options.staircase(",".join(["1:1s"] * 1001))
+    assert "up to 1,000 are possible" in error_of(ValueError, options.staircase, ",".join(["1:1s"] * 1001))
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))

@@ -12,6 +12,7 @@ from ringside.errors import ProbeError
 from ringside.probe import kernel, process, protocol
 from ringside.probe.process import PLAIN, TRIALS, WHOLE, Probe, find_probe, program_for
 from tests.support import probes
+from tests.support.errors import error_of
 from tests.support.fake_contenders import edit
 
 PHASE = '{"type":"phase","t_ns":1,"name":"relay","ns":7}'
@@ -75,8 +76,7 @@ def test_two_requests_have_two_numbers(tmp_path: Path) -> None:
     (tmp_path / "lines").write_text(f"{probes.OUTCOME}\n")
     probe = Probe(probes.script(tmp_path, "say lines; read -r request; say lines"))
     assert sent(probe.trial(probes.TRIAL)) == [protocol.TrialOutcome("ok")]
-    with pytest.raises(ProbeError, match="not the request's"):
-        probe.trial(probes.TRIAL)
+    assert "not the request's" in error_of(ProbeError, probe.trial, probes.TRIAL)
 
 
 def test_the_channels_of_a_probe_cannot_be_opened_through_proc(tmp_path: Path) -> None:
@@ -151,8 +151,7 @@ def test_a_probe_that_does_not_read_its_request_is_an_error(tmp_path: Path) -> N
     edit(Path(path), ("&& read -r request", "; exit 1"))
     large = {"X": "x" * 1_000_000}
     request = protocol.TrialRequest(argv=("true",), cwd="/", env=large, limits=probes.TRIAL.limits)
-    with pytest.raises(ProbeError, match="without an outcome: exit status 1"):
-        Probe(path).trial(request)
+    assert "without an outcome: exit status 1" in error_of(ProbeError, Probe(path).trial, request)
 
 
 # --- what a probe may leave behind ---
@@ -249,15 +248,13 @@ def test_a_probe_of_another_version_is_refused(tmp_path: Path) -> None:
     fake.chmod(0o755)
     with pytest.raises(ProbeError, match="does not speak protocol 1 .*99.*: run `make setup`"):
         Probe(str(fake))
-    with pytest.raises(ProbeError, match="cannot be started"):
-        Probe(str(tmp_path / "none"))
+    assert "cannot be started" in error_of(ProbeError, Probe, str(tmp_path / "none"))
 
 
 def test_a_probe_that_goes_away_is_an_error(tmp_path: Path) -> None:
     probe = probes.printing(tmp_path, probes.OUTCOME)
     os.unlink(probe.path)
-    with pytest.raises(ProbeError, match="cannot be started: No such file"):
-        probe.trial(probes.TRIAL)
+    assert "cannot be started: No such file" in error_of(ProbeError, probe.trial, probes.TRIAL)
 
 
 def test_where_the_probe_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -265,8 +262,7 @@ def test_where_the_probe_is_looked_for(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr("sys.executable", str(python))
     monkeypatch.setenv("PATH", str(elsewhere))
     monkeypatch.delenv("RINGSIDE_PROBE", raising=False)
-    with pytest.raises(ProbeError, match="not installed: run `make setup`"):
-        find_probe()
+    assert "not installed: run `make setup`" in error_of(ProbeError, find_probe)
     for folder in (elsewhere, python.parent):
         folder.mkdir()
         (folder / "ringside-probe").touch(mode=0o755)

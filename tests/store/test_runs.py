@@ -10,6 +10,7 @@ from ringside.model.results import Run
 from ringside.store import Store
 from ringside.store.database import runs_of, single_run, suite_of
 from tests.support.command_line import in_process
+from tests.support.errors import error_of
 from tests.support.stores import sql
 
 
@@ -54,12 +55,10 @@ def test_the_latest_is_the_latest_run_with_the_others_of_its_suite(store: Store)
 
 
 def test_unknown_runs_and_suites(store: Store) -> None:
-    with pytest.raises(UsageError, match="holds no run yet"):
-        runs_of(store, "latest")
+    assert "holds no run yet" in error_of(UsageError, runs_of, store, "latest")
     begin(store)
     for name in ("y", ""):
-        with pytest.raises(UsageError, match=f"there is no run `{name}`"):
-            runs_of(store, name)
+        assert f"there is no run `{name}`" in error_of(UsageError, runs_of, store, name)
 
 
 @pytest.mark.parametrize("damage", ["plan = '{'", """host = '{"cpus": "two"}'"""])

@@ -16,6 +16,7 @@ from ringside.probe.protocol import LoadMessage, Sample, SecondOfLoad
 from ringside.store import Store, text_hash
 from ringside.store.connection import FORMAT
 from tests.support import ROOT
+from tests.support.errors import error_of
 from tests.support.processes import is_over
 from tests.support.stores import POINT, begin, holding, sql, trial, whole_trials
 
@@ -120,8 +121,7 @@ def test_a_store_of_another_format_is_refused_and_not_touched(tmp_path: Path, nu
     path = tmp_path / "s.sqlite"
     Store(path).close()
     sql(path, "UPDATE meta SET value = ?", number)
-    with pytest.raises(StoreError, match=f"has format {number}, this ringside knows {FORMAT}: use the"):
-        Store(path)
+    assert f"has format {number}, this ringside knows {FORMAT}: use the" in error_of(StoreError, Store, path)
     assert sql(path, "SELECT value FROM meta") == [(number,)]
 
 
@@ -195,8 +195,7 @@ def test_reading_alone_never_makes_a_store(tmp_path: Path) -> None:
     empty, missing = tmp_path / "empty", tmp_path / "deep" / "s.sqlite"
     empty.touch()
     for path in (empty, missing):
-        with pytest.raises(UsageError, match="holds no run yet"):
-            Store(path, create=False)
+        assert "holds no run yet" in error_of(UsageError, Store, path, create=False)
     assert empty.read_bytes() == b""
     assert not missing.parent.exists()
     # Writing makes one of an empty file.
@@ -221,8 +220,7 @@ def test_a_file_that_is_no_database_or_a_damaged_one(tmp_path: Path) -> None:
     path = tmp_path / "s.sqlite"
     text = "not a database, but long enough to have a header of a hundred bytes " * 4
     path.write_text(text)
-    with pytest.raises(StoreError, match="file is not a database; name another one with --store"):
-        Store(path)
+    assert "file is not a database; name another one with --store" in error_of(StoreError, Store, path)
     assert path.read_text() == text
     path.unlink()
     Store(path).begin_run("ring", 1, {}, {}, {})
@@ -261,8 +259,7 @@ def test_a_full_disk_is_one_line_and_keeps_what_is_there(store: Store) -> None:
     pages = connection.execute("PRAGMA page_count").fetchone()["page_count"]
     connection.execute(f"PRAGMA max_page_count = {pages}")
     big = Trial(1, 0, Cell("b", POINT), Outcome.OK, "x" * 1_000_000)
-    with pytest.raises(StoreError, match="disk is full; free some space"):
-        store.add_trial(run, big)
+    assert "disk is full; free some space" in error_of(StoreError, store.add_trial, run, big)
     assert len(store.trials(run)) == 1
 
 
@@ -272,8 +269,7 @@ def test_a_full_disk_is_one_line_and_keeps_what_is_there(store: Store) -> None:
 def test_a_cell_has_one_trial_in_a_block(store: Store) -> None:
     run, other = begin(store), begin(store)
     store.add_trial(run, trial())
-    with pytest.raises(StoreError, match="UNIQUE"):
-        store.add_trial(run, trial(outcome=Outcome.CRASHED))
+    assert "UNIQUE" in error_of(StoreError, store.add_trial, run, trial(outcome=Outcome.CRASHED))
     assert whole_trials(store, run) == [trial()]
     for distinct in (trial(block=2), trial(name="b")):
         store.add_trial(run, distinct)

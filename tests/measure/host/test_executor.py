@@ -18,6 +18,7 @@ from ringside.probe.process import find_probe
 from ringside.probe.protocol import Limits, Phase, Sample, Started, TrialOutcome, TrialRequest
 from tests.support import probes
 from tests.support.attacks import both_ways, last, request
+from tests.support.errors import error_of
 from tests.support.processes import is_over
 
 
@@ -122,8 +123,7 @@ def test_a_killed_probe_leaves_nothing_and_is_an_error(tmp_path: Path, namespace
         return True
 
     sender = probes.when(kill)
-    with pytest.raises(ProbeError, match="was killed \\(SIGKILL\\)"):
-        Executor().trial(stubborn(tmp_path, namespaces))
+    assert "was killed (SIGKILL)" in error_of(ProbeError, Executor().trial, stubborn(tmp_path, namespaces))
     sender.join()
     assert is_over(lambda: not processes_in(tmp_path))
     assert kernel.children() <= before
@@ -151,8 +151,7 @@ def test_an_unusable_request_is_refused_by_the_probe() -> None:
     assert done.returncode == 2
     assert done.stdout == b""
     assert len(done.stderr.decode().strip().splitlines()) == 1
-    with pytest.raises(ProbeError, match="without an outcome"):
-        Executor().trial(request("good", version=99))
+    assert "without an outcome" in error_of(ProbeError, Executor().trial, request("good", version=99))
 
 
 def test_cpus_for_the_contender_come_from_the_end(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,7 @@ from ringside.store import Store
 from ringside.store.database import runs_of
 from ringside.store.plans import Selection, SuiteSelection, read_plan
 from ringside.workloads.ring.workload import Ring
+from tests.support.errors import error_of
 from tests.support.fake_contenders import Add, add_build, change_workload, manifest_of
 from tests.support.fake_runs import FakeExecutor, Quiet, argument, campaign
 
@@ -221,8 +222,7 @@ def test_two_that_resume_a_suite_begin_it_once(catalogue: Catalogue, store: Stor
 
         def trial(self, request: TrialRequest) -> list[TrialMessage]:
             if not self.requests:
-                with pytest.raises(UsageError, match="is in progress in another process"):
-                    second.carry_out()
+                assert "is in progress in another process" in error_of(UsageError, second.carry_out)
                 assert not executor.requests
             return super().trial(request)
 
@@ -299,8 +299,7 @@ def test_a_run_by_itself_is_resumed_by_itself(catalogue: Catalogue, store: Store
     finished = resumed_task(begun.id, store, catalogue)
     assert finished.is_empty
     assert finished.runs == [store.run(begun.id)]
-    with pytest.raises(UsageError, match="there is no run `other`"):
-        resumed_task("other", store, catalogue)
+    assert "there is no run `other`" in error_of(UsageError, resumed_task, "other", store, catalogue)
 
 
 @pytest.mark.parametrize("outcome", [Outcome.INTERRUPTED, Outcome.PROBE_FAILED])
@@ -364,6 +363,5 @@ def test_all_is_prepared_before_the_first_trial(catalogue: Catalogue, store: Sto
     task = new_task(Selection("both"), catalogue)
     change_workload(manifest_of(workplace, "two"), "jobs")
     executor = CpuExecutor()
-    with pytest.raises(UsageError, match="takes no part"):
-        campaign_of(task, workplace, executor).carry_out()
+    assert "takes no part" in error_of(UsageError, campaign_of(task, workplace, executor).carry_out)
     assert (executor.requests, store.runs()) == ([], [])

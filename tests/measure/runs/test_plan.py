@@ -91,8 +91,7 @@ def test_bad_levels_are_refused_in_one_line(factor: str, level: Level, message: 
 
 def test_levels_that_do_not_go_together_are_refused() -> None:
     of = Experiment("x", "X", "fib", ("a",), {"load": ("single",), "clients": (2,)}, "a", 1)
-    with pytest.raises(UsageError, match="load=single has one client"):
-        plan.points(of, workload("fib"), cores=2)
+    assert "load=single has one client" in error_of(UsageError, plan.points, of, workload("fib"), cores=2)
 
 
 def test_only_keeps_the_order_and_moves_the_baseline() -> None:

@@ -20,6 +20,7 @@ from ringside.store import Store
 from ringside.units import quantity
 from tests.support.analyses import with_figures
 from tests.support.command_line import in_process
+from tests.support.errors import error_of
 from tests.support.runs import HOSTILE, experiment, make_run
 
 SMALL = experiment(contenders=("erlang", "go"), factors={"nodes": 100, "messages": 100}, blocks=7)
@@ -165,8 +166,7 @@ def test_what_is_not_ours_is_refused_and_kept(store: Store, runs: list[Run], tmp
 )
 def test_a_list_that_is_none_is_refused(tmp_path: Path, manifest: str) -> None:
     (tmp_path / MANIFEST).write_text(manifest)
-    with pytest.raises(ReportError, match="is no list of Ringside's"):
-        Folder(tmp_path, "site")
+    assert "is no list of Ringside's" in error_of(ReportError, Folder, tmp_path, "site")
 
 
 def test_a_site_is_no_post_and_an_interrupted_one_is_still_ours(tmp_path: Path) -> None:
@@ -177,8 +177,7 @@ def test_a_site_is_no_post_and_an_interrupted_one_is_still_ours(tmp_path: Path) 
     # Its writing ends between a file and the next one.
     again = Folder(tmp_path / "site", "site")
     (tmp_path / "site" / "c").touch()
-    with pytest.raises(ReportError, match="cannot be written"):
-        again.write({"a/b.txt": b"two", "c/d.txt": b"more"})
+    assert "cannot be written" in error_of(ReportError, again.write, {"a/b.txt": b"two", "c/d.txt": b"more"})
     (tmp_path / "site" / "c").unlink()
     third = Folder(tmp_path / "site", "site")
     assert third.read("a/b.txt") == b"two"
