@@ -165,9 +165,7 @@ def test_the_line_of_a_value(tmp_path: Path, keys: tuple[Key, ...], line: int, n
 def test_a_file_that_is_no_toml(tmp_path: Path, content: bytes | None, message: str) -> None:
     if content is not None:
         (tmp_path / "a.toml").write_bytes(content)
-    with pytest.raises(CatalogueError, match=message) as caught:
-        read_toml(tmp_path / "a.toml")
-    assert "\n" not in str(caught.value)
+    assert re.search(message, error_of(CatalogueError, read_toml, tmp_path / "a.toml"))
 
 
 def test_a_line_names_the_first_thing_of_several(tmp_path: Path) -> None:

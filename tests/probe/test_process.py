@@ -1,6 +1,7 @@
 """The driver of the probe, with probes that fail, hang and talk nonsense."""
 
 import os
+import re
 import signal
 import time
 from pathlib import Path
@@ -116,10 +117,9 @@ def test_ringside_is_hidden_during_a_trial(tmp_path: Path) -> None:
     ],
 )
 def test_garbage_is_an_error_of_one_line(tmp_path: Path, lines: list[str], reason: str) -> None:
-    with pytest.raises(ProbeError, match=reason) as caught:
-        probes.printing(tmp_path, *lines).trial(probes.TRIAL)
-    assert "\n" not in str(caught.value)
-    assert len(str(caught.value)) < 400
+    said = error_of(ProbeError, probes.printing(tmp_path, *lines).trial, probes.TRIAL)
+    assert re.search(reason, said)
+    assert len(said) < 400
 
 
 def test_bytes_that_are_no_text_are_an_error(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ import io
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,23 +26,17 @@ SEED = 20070918
 PARTS = ("ring", "batch", "jobs", "fib", "fanout", "feed", "sleepers")
 
 
-def analyses(folder: Path) -> list[RunAnalysis]:
+@pytest.fixture(scope="module")
+def parts() -> list[RunAnalysis]:
     """Seven parts like the showdown's, nine blocks each; of two, a contender is missing or fails."""
-    store = Store(folder / "store.sqlite")
-    found = []
+    store, found = Store(None), []
     for number, name in enumerate(f"showdown-{part}" for part in PARTS):
         part = experiment(name, blocks=9)
         missing = ("erlang",) if name == "showdown-fanout" else ()
         crashed = {"python-threads": 3} if name == "showdown-fib" else {}
         run = make_run(store, part, seed=SEED + number, unavailable=missing, crashed=crashed)
         found.append(RunAnalysis(run, store.trials(run)))
-    store.close()
     return found
-
-
-@pytest.fixture(scope="module")
-def parts(tmp_path_factory: pytest.TempPathFactory) -> list[RunAnalysis]:
-    return analyses(tmp_path_factory.mktemp("showdown"))
 
 
 def text(parts: list[RunAnalysis]) -> str:

@@ -1,5 +1,6 @@
 """Stores in PostgreSQL. tests/store/test_store.py has what both databases share."""
 
+import re
 import socket
 import subprocess
 import sys
@@ -64,9 +65,8 @@ def silent() -> Iterator[str]:
 
 def test_a_server_that_never_answers_is_one_line(silent: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "_CONNECT_S", 2)
-    with pytest.raises(StoreError, match=rf"//{silent}/none: .*timeout expired") as caught:
-        Store(f"postgresql://{silent}/none")
-    assert "\n" not in str(caught.value)
+    said = error_of(StoreError, Store, f"postgresql://{silent}/none")
+    assert re.search(rf"//{silent}/none: .*timeout expired", said)
     done = in_process("list", "runs", "--store", f"postgresql://{silent}/none?connect_timeout=2", status=2)
     assert "timeout expired" in done.stderr
     assert done.stderr.count("\n") == 1

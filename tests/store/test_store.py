@@ -1,6 +1,7 @@
 import dataclasses
 import errno
 import math
+import re
 import subprocess
 import sys
 import time
@@ -108,9 +109,8 @@ def test_a_trial_that_cannot_be_read_is_one_line(store: Store, tmp_path: Path) -
     run = begin(store)
     store.add_trial(run, trial())
     sql(tmp_path / "s.sqlite", """UPDATE trial SET marks = '{"spawned": {"t_ns": -1}}'""")
-    with pytest.raises(StoreError, match=f"a trial of run {run.id} in .* cannot be read") as caught:
-        store.trials(run)
-    assert "\n" not in str(caught.value)
+    said = error_of(StoreError, store.trials, run)
+    assert re.search(f"a trial of run {run.id} in .* cannot be read", said)
 
 
 # --- what is no store of this format ---
@@ -231,9 +231,7 @@ def test_a_file_that_is_no_database_or_a_damaged_one(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("url", ["nonsense://x", "postgresql+nodriver://x/y"])
 def test_a_bad_url_is_one_line(url: str) -> None:
-    with pytest.raises(StoreError, match="cannot be opened") as caught:
-        Store(url)
-    assert "\n" not in str(caught.value)
+    assert "cannot be opened" in error_of(StoreError, Store, url)
 
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
@@ -370,11 +368,11 @@ def test_a_store_that_is_replaced_meanwhile_loses_nothing_either(tmp_path: Path)
             file.unlink()
         new = Store(path)
         other = begin(new, seed=8)
-        with pytest.raises(StoreError, match="was replaced by another file; all that it held") as caught:
-            store.add_trial(run, trial(2))
+        replaced = error_of(StoreError, store.add_trial, run, trial(2))
         store.add_trial(run, trial(3))
     place = tmp_path / "s-2.sqlite"
-    assert str(caught.value).endswith(f"is in {place}: name that with --store")
+    assert "was replaced by another file; all that it held" in replaced
+    assert replaced.endswith(f"is in {place}: name that with --store")
     kept = Store(place, create=False)
     assert [each.block for each in kept.trials(kept.run(run.id))] == [1, 2, 3]
     assert new.runs() == [other]

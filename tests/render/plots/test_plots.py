@@ -1,12 +1,10 @@
 """Specifications of plots: their data and axes. tests/render/html/test_html.py has a browser draw them."""
 
-import contextlib
 import csv
 import dataclasses
 import io
 import itertools
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -283,13 +281,13 @@ def test_the_last_percentile_is_where_the_lines_end(level: float) -> None:
     assert max(lines.percentile_ticks(last)) == last
 
 
-def run_of(folder: Path, name: str, **changes: Any) -> RunAnalysis:
-    with contextlib.closing(Store(folder / "store.sqlite")) as store:
-        return analysis_of(store, make_run(store, experiment(name, blocks=7, **changes)))
+def run_of(name: str, **changes: Any) -> RunAnalysis:
+    store = Store(None)
+    return analysis_of(store, make_run(store, experiment(name, blocks=7, **changes)))
 
 
-def test_percentiles_end_where_requests_do(tmp_path: Path) -> None:
-    fib = run_of(tmp_path, "showdown-fib", contenders=("go", "erlang", "limit"))
+def test_percentiles_end_where_requests_do() -> None:
+    fib = run_of("showdown-fib", contenders=("go", "erlang", "limit"))
     (panel,) = named(fib, "Latency percentiles").panels
     line = panel.spec["layer"][1]["encoding"]
     # Seven trials of a thousand requests: ten lie beyond 99.857 %, so there is no 99.9 %.
@@ -302,13 +300,11 @@ def test_percentiles_end_where_requests_do(tmp_path: Path) -> None:
     assert (last["low"], last["trials"], last["n"]) == (None, "too few requests in each", "7,000")
 
 
-def test_latency_against_rate(tmp_path: Path) -> None:
+def test_latency_against_rate() -> None:
     """If the rate is a factor, and if trials go through rates."""
     points = tuple({"rate": rate} for rate in (0, 50, 100, 200))
     factors = {"kind": "io", "requests": 100, "concurrency": 20}
-    run = run_of(
-        tmp_path, "fanout-io", contenders=("go", "limit"), factors=factors, at=points, published=None
-    )
+    run = run_of("fanout-io", contenders=("go", "limit"), factors=factors, at=points, published=None)
     chart = named(run, "Latency against rate")
     assert [panel.title for panel in chart.panels] == ["Latency p50", "Latency p99"]
     # A closed loop has no rate.
@@ -318,7 +314,7 @@ def test_latency_against_rate(tmp_path: Path) -> None:
     titles = [chart.title for chart in charts(run)]
     assert "Latency p99 over rate" not in titles
     assert "Overhead p50 over rate" in titles
-    stairs = named(run_of(tmp_path, "fib-rate", contenders=("go", "limit")), "Latency against rate")
+    stairs = named(run_of("fib-rate", contenders=("go", "limit")), "Latency against rate")
     assert [panel.title.split(", ")[-1] for panel in stairs.panels] == ["p50", "p99"]
     assert data(stairs.panels[1])[0]["x"] == 250
 
