@@ -59,7 +59,7 @@ def test_a_certificate_that_nobody_trusts_gets_one_line(port: int, workplace: Pa
     ("scheme", "words", "kind", "detail"),
     [
         ("https", ("--insecure",), "tls", "what it sends is not TLS"),
-        ("ws", (), "upgrade", "it answers 200 to the request for a WebSocket"),
+        ("ws", ("--duration", "1s"), "upgrade", "it answers 200 to the request for a WebSocket"),
     ],
 )
 def test_a_plain_server(http: str, scheme: str, words: tuple[str, ...], kind: str, detail: str) -> None:

@@ -154,19 +154,23 @@ def analysis(
         show=Show(metrics=tuple(metrics), ratios=tuple(ratios)),
         **more,
     )
-    trials = [
-        _trial(block, position, cell, values.get(cell), (reports or {}).get(cell[0]))
-        for block in range(1, done + 1)
-        for position, cell in enumerate(sorted(places, key=str))
-    ]
-    absent = {Cell(*cell) for cell in unavailable}
-    trials = [
-        dataclasses.replace(trial, outcome=Outcome.UNAVAILABLE, detail="not here")
-        if trial.cell in absent
-        else trial
-        for trial in trials
-    ]
-    return analyse(run, trials, measurement)
+
+    def made(block: int, position: int, cell: tuple[str, Point]) -> Trial:
+        report = (reports or {}).get(cell[0])
+        trial = Trial(block, position, Cell(*cell), Outcome.OK, "", cpus=(1,), report=report)
+        if cell in unavailable:
+            return dataclasses.replace(trial, outcome=Outcome.UNAVAILABLE, detail="not here")
+        if cell not in values:
+            return dataclasses.replace(trial, outcome=Outcome.CRASHED, detail="exit status 3")
+        present = {
+            name: (round(value * 1e6),)
+            for name, each in values[cell].items()
+            if block <= len(each) and (value := each[block - 1]) is not None
+        }
+        return dataclasses.replace(trial, phases=present)
+
+    order = [*enumerate(sorted(places, key=str))]
+    return analyse(run, [made(block, *each) for block in range(1, done + 1) for each in order], measurement)
 
 
 def analyse(run: Run, trials: Sequence[Trial], measurement: Measurement) -> RunAnalysis:
@@ -180,24 +184,6 @@ def with_figures(analysis: RunAnalysis, **figures: Any) -> RunAnalysis:
     other = copy.copy(analysis)
     vars(other).update(figures)
     return other
-
-
-def _trial(
-    block: int,
-    position: int,
-    cell: tuple[str, Point],
-    metrics: Mapping[str, Values] | None,
-    report: TrialOutcome | None,
-) -> Trial:
-    trial = Trial(block, position, Cell(*cell), Outcome.OK, "", cpus=(1,), report=report)
-    if metrics is None:
-        return dataclasses.replace(trial, outcome=Outcome.CRASHED, detail="exit status 3")
-    present = {
-        name: (round(value * 1e6),)
-        for name, each in metrics.items()
-        if block <= len(each) and (value := each[block - 1]) is not None
-    }
-    return dataclasses.replace(trial, phases=present)
 
 
 class WholeInterval(NamedTuple):
