@@ -4,7 +4,6 @@ import dataclasses
 import json
 import math
 from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
 
@@ -22,13 +21,11 @@ from tests.support.analyses import Planted, near, point
 from tests.support.runs import experiment, make_run
 
 
-def analysed(tmp_path: Path, lacking: dict[str, str], blocks: int = 14) -> RunAnalysis:
+def analysed(lacking: dict[str, str], blocks: int = 14) -> RunAnalysis:
     """A run whose blocks alternate between `fast` and `slow`; `lacking`: machines by contenders that they
     lack."""
-    store = Store(tmp_path / "store.sqlite")
+    store = Store(None)
     run = make_run(store, experiment(factors={"nodes": 100, "messages": 100}, blocks=blocks), noise=0.02)
-    trials = store.trials(run)
-    store.close()
 
     def moved(trial: Trial) -> Trial:
         where, times = (("fast", 1), ("slow", 2))[trial.block % 2]
@@ -37,14 +34,14 @@ def analysed(tmp_path: Path, lacking: dict[str, str], blocks: int = 14) -> RunAn
             trial, phases = dataclasses.replace(trial, outcome=Outcome.UNAVAILABLE, report=None), {}
         return dataclasses.replace(trial, machine=where, phases=phases)
 
-    return RunAnalysis(run, [moved(trial) for trial in trials])
+    return RunAnalysis(run, [moved(trial) for trial in store.trials(run)])
 
 
 # --- the machine in all outputs ---
 
 
-def test_the_document_has_the_machines(tmp_path: Path) -> None:
-    analysis = analysed(tmp_path, {"go": "slow"}, blocks=28)
+def test_the_document_has_the_machines() -> None:
+    analysis = analysed({"go": "slow"}, blocks=28)
     (table,) = [table for table in tables(analysis) if table.title == "Machines"]
     assert "by machine: fast 14 blocks, slow 14 blocks" in table.subtitle
     assert table.columns == (

@@ -11,11 +11,12 @@ import click
 import pytest
 from scripts import manpage
 
+from ringside.analysis.run import RunAnalysis
 from ringside.cli.main import cli
 from ringside.model.results import Outcome
 from ringside.render.export import documents
 from ringside.workloads import WORKLOADS
-from tests.render import test_golden
+from tests.render.test_golden import parts as parts  # a fixture
 from tests.support import ROOT
 
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -149,10 +150,10 @@ def keys_of(values: Any) -> set[str]:
     return set(values).union(*map(keys_of, inner))
 
 
-def test_keys_of_a_run_are_described(tmp_path: Path) -> None:
+def test_keys_of_a_run_are_described(parts: list[RunAnalysis]) -> None:
     page = (ROOT / "docs" / "JSON.md").read_text(encoding="utf-8").partition("\n## Commands")[0]
     documented = set(re.findall(r"`(?:\{\")?([a-z0-9_]+)", page)) | {"runs", "suite"}
-    found = keys_of([documents.document(part) for part in test_golden.analyses(tmp_path)])
+    found = keys_of([documents.document(part) for part in parts])
     assert {"ratio", "overstated", "receipt", "unavailable", "stderr"} <= found
     assert found <= documented, found - documented
 

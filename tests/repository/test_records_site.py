@@ -29,21 +29,19 @@ FIB = experiment("showdown-fib", blocks=7)
 
 
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, RunAnalysis]:
-    store = Store(tmp_path_factory.mktemp("records") / "runs.sqlite")
+def pages() -> dict[str, RunAnalysis]:
+    store, found = Store(None), {}
     runs = {
         "ring": make_run(store, RING),
         "fib": make_run(store, FIB, seed=2, crashed={"python-threads": 7}),
         "again": make_run(store, RING, seed=3, hostile=True),
     }
-    found = {}
     for name, run in runs.items():
         of = analysis_of(store, run)
         path = {"main.go": "digest"}
         contenders = {name: dataclasses.replace(plan, files=path) for name, plan in of.contenders.items()}
         sources = {"digest": 'package main // "a" < b\nfunc main() {}\n'}
         found[name] = with_figures(of, contenders=contenders, sources=sources)
-    store.close()
     return found
 
 

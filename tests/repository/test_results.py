@@ -11,14 +11,9 @@ import pytest
 
 from ringside.analysis.run import RunAnalysis
 from ringside.stats.series import steady_state
-from tests.render import test_golden
+from tests.render.test_golden import parts as parts  # a fixture
 
 results: Any = importlib.import_module("scripts.results")
-
-
-@pytest.fixture(scope="module")
-def parts(tmp_path_factory: pytest.TempPathFactory) -> list[RunAnalysis]:
-    return test_golden.analyses(tmp_path_factory.mktemp("golden"))
 
 
 def test_claims_are_those_of_each_source_with_figures(parts: list[RunAnalysis]) -> None:

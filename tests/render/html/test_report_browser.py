@@ -30,7 +30,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of three runs: a ring with claims, a service and feeds with time lines, whose contenders are
     of several classes."""
     folder = tmp_path_factory.mktemp("report")
-    store = Store(folder / "runs.sqlite")
+    store = Store(None)
     names = ("erlang", "go", "python-threads", "limit")
     runs = [
         make_run(store, experiment(contenders=names, factors={"nodes": 100, "messages": (10, 100)})),
@@ -38,7 +38,6 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
         make_run(store, experiment("showdown-feed", blocks=7, contenders=("go", "limit"))),
     ]
     pages = [analysis_of(store, run) for run in runs]
-    store.close()
     (folder / "report.html").write_text(render_page(pages), encoding="utf-8")
     drawn = itertools.chain(*charts_of(pages))
     stems = [panel.stem for chart in drawn for panel in chart.panels]
