@@ -108,7 +108,8 @@ def test_a_node_that_dies_leaves_no_figures(cluster: RayCluster, session: Sessio
         engines.load(LoadRequest(plan_at(url, connections=2, duration_s=300.0)))
     # The other's engine has ended, or its node would be busy.
     with closing(Engines(session, [named["north"]], silent)) as engines:
-        whole = result.from_messages(engines.load(LoadRequest(plan_at(f"{http}/", connections=1, requests=5))))
+        few = LoadRequest(plan_at(f"{http}/", connections=1, requests=5))
+        whole = result.from_messages(engines.load(few))
     assert whole.figures.requests == 5
 
 
