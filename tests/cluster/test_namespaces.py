@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -94,6 +95,10 @@ def cluster() -> Iterator[Hosts]:
         yield hosts
 
 
+def has_begun(log: Path, process: subprocess.Popen[bytes]) -> bool:
+    return STARTED in log.read_bytes() or process.poll() is not None
+
+
 def start_node(
     stack: ExitStack, folder: Path, name: str, address: str, words: Sequence[str], settings: Mapping[str, str]
 ) -> None:
@@ -115,7 +120,7 @@ def start_node(
             process = subprocess.Popen(
                 command, env={**os.environ, **own}, stdout=file, stderr=file, start_new_session=True
             )
-        is_over(lambda: STARTED in log.read_bytes() or process.poll() is not None, NODE_S)
+        is_over(partial(has_begun, log, process), NODE_S)
         if STARTED in log.read_bytes():
             stack.callback(kill, name)
             stack.callback(end, process)

@@ -10,7 +10,6 @@ import pytest
 from tests.support.command_line import in_process, parsed
 from tests.support.stored_trials import kept_runs
 
-
 RUNS = [
     ("vs 'sleep 0.001' 'sleep 0.002'", ("sleep 0.001", "sleep 0.002"), "wall_s"),
     ("load {http}/a --vs {http}/b --requests 60 --connections 2", ("{http}/a", "{http}/b"), "latency_p50"),
