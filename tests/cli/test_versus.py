@@ -168,7 +168,7 @@ def test_setup_is_repeated_where_the_next_parameter_differs(branches: Path) -> N
     words = ("-L", "branch", "main,perf", "--setup", "git switch -q {branch}", "--runs", "7", "./prog")
     document = parsed("vs", *words)
     main_s, perf_s = (command["mean_s"] for command in document["commands"])
-    assert 4 < perf_s / main_s < 13
+    assert main_s < 0.2 <= perf_s
 
 
 def nothing_is_left() -> None:
