@@ -102,10 +102,8 @@ def tables(result: LoadResult, unit: TimeUnit) -> list[TableData]:
     """The tables of a load: times, targets, engines, steps."""
     if not any(result.figures.latency(name) for name in _ROWS):
         return []
-    shown = [_times(result, unit)]
-    shown += [_targets(result, unit)] if result.several else []
-    shown += [_engines(result, unit)] if result.engines else []
-    return [*shown, _steps(result, unit)] if result.steps else shown
+    makers = ((_times, True), (_targets, result.several), (_engines, result.engines), (_steps, result.steps))
+    return [make(result, unit) for make, is_there in makers if is_there]
 
 
 def how(target: Target, plan: ipc.LoadPlan, result: LoadResult) -> str:
