@@ -305,24 +305,16 @@ pub fn system_v() -> SystemV {
     // `struct seminfo` is ten ints, the eighth how many sets there are; `struct msginfo` seven ints and a short, the
     // first how many queues.
     let (mut sets, mut queues) = ([0i32; 10], [0i32; 8]);
-    // SAFETY: each buffer has the size of what the kernel writes, and outlives the call.
-    let (of_segments, of_sets, of_queues) = unsafe {
-        (
-            libc::shmctl(0, SHM_INFO, (&mut segments as *mut Segments).cast()),
-            libc::semctl(0, 0, SEM_INFO, sets.as_mut_ptr()),
-            libc::msgctl(0, MSG_INFO, queues.as_mut_ptr().cast()),
-        )
-    };
-    let count = |done: i32, count: i32| match done {
-        0.. => u64::try_from(count).unwrap_or(0),
-        _ => 0,
-    };
+    // SAFETY: each buffer has the size of what the kernel writes, and outlives the call. One that fails leaves the zeroes.
+    unsafe {
+        libc::shmctl(0, SHM_INFO, (&mut segments as *mut Segments).cast());
+        libc::semctl(0, 0, SEM_INFO, sets.as_mut_ptr());
+        libc::msgctl(0, MSG_INFO, queues.as_mut_ptr().cast());
+    }
+    let counts = [segments.count, sets[7], queues[0]];
     SystemV {
-        objects: count(of_segments, segments.count) + count(of_sets, sets[7]) + count(of_queues, queues[0]),
-        resident_bytes: match of_segments {
-            0.. => segments.resident * page_bytes() as u64,
-            _ => 0,
-        },
+        objects: counts.into_iter().map(|count| count as u64).sum(),
+        resident_bytes: segments.resident * page_bytes() as u64,
     }
 }
 
