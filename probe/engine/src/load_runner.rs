@@ -19,9 +19,8 @@ use std::net::SocketAddr;
 use std::os::unix::io::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use trial::loads::{Loads, Notice};
-use wire::cause::Cause;
 use wire::clock::now_ns;
-use wire::messages::Verdict;
+use wire::messages::{Failure, Verdict};
 use wire::os::CpuSet;
 use wire::pin;
 use wire::request::{seconds, Service};
@@ -362,7 +361,7 @@ impl Loads for LoadRunner {
         }
     }
 
-    fn judge(&mut self, cpu_ns: u64) -> Result<Option<usize>, Cause> {
+    fn judge(&mut self, cpu_ns: u64) -> Result<Option<usize>, Failure> {
         self.cpu_ns.push((self.step, cpu_ns));
         let step = &self.steps[self.step];
         let mut go_on = true;
@@ -370,16 +369,16 @@ impl Loads for LoadRunner {
         for load in finished.filter(|load| load.step == self.step) {
             let place = place(&step.name, &step.loads[load.load].name);
             let record = &load.outcome.record;
-            let cause = match load.plan.protocol {
+            let failure = match load.plan.protocol {
                 Protocol::Stream => judge_streams(&place, &load.plan, record),
                 Protocol::Http | Protocol::Tcp | Protocol::Ws => judge_requests(&place, step, load),
             };
-            if let Some(cause) = cause {
-                return Err(cause);
+            if let Some(failure) = failure {
+                return Err(failure);
             }
             let (word, why) = report::verdict(&load.plan, &load.outcome);
             if word == "load-failed" {
-                return Err(Cause::LoadFailed(format!("{place}: {why}")));
+                return Err((Verdict::LoadFailed, format!("{place}: {why}")));
             }
             if let (0, Some(max_s)) = (load.load, step.last_above_p99_s) {
                 let p99 = record.replies.latency.quantile(0.99) as f64 / 1e9;
@@ -394,7 +393,7 @@ impl Loads for LoadRunner {
         self.stub = self.background.take().and_then(Background::finish);
     }
 
-    fn fault(&self, verdict: Verdict) -> Option<(Verdict, String)> {
+    fn fault(&self, verdict: Verdict) -> Option<Failure> {
         let stub = self.stub.as_ref()?;
         if let (Verdict::Ok | Verdict::LoadFailed, Some(what)) = (verdict, stub.flood()) {
             let why = format!("the gateway floods its upstreams: {what}");

@@ -3,8 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::os::unix::io::{BorrowedFd, OwnedFd};
-use wire::cause::Cause;
-use wire::messages::Verdict;
+use wire::messages::{Failure, Verdict};
 use wire::os::CpuSet;
 use wire::request::Service;
 use wire::requests::Requests;
@@ -57,7 +56,7 @@ pub trait Loads {
 
     /// The step that follows the last one; None if that allows no other. The error ends the trial. `cpu_ns`: what
     /// the server has used until now.
-    fn judge(&mut self, cpu_ns: u64) -> Result<Option<usize>, Cause>;
+    fn judge(&mut self, cpu_ns: u64) -> Result<Option<usize>, Failure>;
 
     /// Asks the running loads to end.
     fn interrupt(&mut self);
@@ -69,7 +68,7 @@ pub trait Loads {
     fn stop_upstreams(&mut self);
 
     /// Requests that the upstreams saw and that such a trial must not make, with the verdict on them.
-    fn fault(&self, verdict: Verdict) -> Option<(Verdict, String)>;
+    fn fault(&self, verdict: Verdict) -> Option<Failure>;
 
     /// Writes a message for each load.
     fn report(&self, writer: &mut Writer) -> Result<(), ReaderGone>;

@@ -1,7 +1,7 @@
 //! The phases of a program that listens: it gets ready, is observed, and is ended by SIGTERM. Pure: callers pass
 //! the times.
 
-use wire::cause::Cause;
+use wire::messages::{Failure, Verdict};
 use wire::request;
 use wire::units::nanoseconds;
 
@@ -35,7 +35,7 @@ pub enum Step {
     /// Send SIGTERM.
     Terminate,
     /// End the trial.
-    GiveUp(Cause),
+    GiveUp(Failure),
 }
 
 impl Service {
@@ -74,14 +74,15 @@ impl Service {
             return Step::Wait;
         }
         match self.phase {
-            Phase::Starting => Step::GiveUp(Cause::NeverReady(format!(
-                "no line `::ready port=…` within {} s, the limit of a server's start",
-                self.ready_s
-            ))),
-            Phase::Ending => Step::GiveUp(Cause::TimedOut(format!(
-                "still ran {} s after SIGTERM",
-                self.end_ns as f64 / 1e9
-            ))),
+            Phase::Starting => {
+                let limit_s = self.ready_s;
+                let why = format!("no line `::ready port=…` within {limit_s} s, the limit of a server's start");
+                Step::GiveUp((Verdict::NeverReady, why))
+            }
+            Phase::Ending => {
+                let why = format!("still ran {} s after SIGTERM", self.end_ns as f64 / 1e9);
+                Step::GiveUp((Verdict::TimedOut, why))
+            }
             // Loads end by themselves.
             Phase::Driven => Step::Wait,
             Phase::Idle if self.next_step < self.steps => {
@@ -145,17 +146,13 @@ mod tests {
         assert_eq!(service.step(1_000_000_010), Step::Terminate);
         assert_eq!(service.phase, Phase::Ending);
         assert_eq!(service.step(3_000_000_009), Step::Wait);
-        let late = Cause::TimedOut("still ran 2 s after SIGTERM".into());
+        let late = (Verdict::TimedOut, "still ran 2 s after SIGTERM".into());
         assert_eq!(service.step(3_000_000_010), Step::GiveUp(late));
     }
 
     #[test]
     fn never_ready() {
-        assert_eq!(
-            service().step(5_000_000_000),
-            Step::GiveUp(Cause::NeverReady(
-                "no line `::ready port=…` within 5 s, the limit of a server's start".into()
-            ))
-        );
+        let why = "no line `::ready port=…` within 5 s, the limit of a server's start";
+        assert_eq!(service().step(5_000_000_000), Step::GiveUp((Verdict::NeverReady, why.into())));
     }
 }

@@ -1,7 +1,6 @@
 //! What all parts of the probe share: requests and messages, clocks, signals, affinity.
 #![deny(unsafe_code)]
 
-pub mod cause;
 pub mod clock;
 pub mod json;
 pub mod messages;

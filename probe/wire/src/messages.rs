@@ -17,6 +17,9 @@ pub enum Verdict {
     Interrupted,
 }
 
+/// A verdict, and why.
+pub type Failure = (Verdict, String);
+
 impl ToJson for Verdict {
     fn write(&self, to: &mut Formatter) -> fmt::Result {
         let name = match self {

@@ -1,11 +1,11 @@
-//! Checks that the loads of a step went as planned; if not, returns the cause that ends the trial.
+//! Checks that the loads of a step went as planned; if not, returns the failure that ends the trial.
 
 use super::{FinishedLoad, LoadStep};
 use crate::load::error::{ErrorKind, Judgement};
 use crate::load::plan::Plan;
 use crate::load::record::Record;
 use crate::load::warnings::{warnings, GENERATOR_BOUND};
-use wire::cause::Cause;
+use wire::messages::{Failure, Verdict};
 
 /// With a larger share of requests without an answer, percentiles of the others say nothing.
 const MAX_UNANSWERED_SHARE: f64 = 0.001;
@@ -24,8 +24,8 @@ fn errors(record: &Record, judgement: Judgement) -> u64 {
     errors.filter(|(kind, _)| kind.judgement() == judgement).map(|(_, count)| count).sum()
 }
 
-/// The cause to end the trial where replies were wrong.
-pub fn judge_replies(place: &str, record: &Record) -> Option<Cause> {
+/// The failure of the trial where replies were wrong.
+pub fn judge_replies(place: &str, record: &Record) -> Option<Failure> {
     let wrong = errors(record, Judgement::WrongAnswer);
     let all = record.replies.requests + record.replies.late_requests + wrong;
     (wrong > 0).then(|| {
@@ -34,12 +34,12 @@ pub fn judge_replies(place: &str, record: &Record) -> Option<Cause> {
             first => format!("; the first: {first}"),
         };
         let why = format!("{place}: {wrong} of {all} answers were not what was expected{first}");
-        Cause::WrongEvidence(why)
+        (Verdict::WrongEvidence, why)
     })
 }
 
-/// The cause to end the trial where requests had wrong answers, had none, or were not sent at the planned rates.
-pub fn judge_requests(place: &str, step: &LoadStep, load: &FinishedLoad) -> Option<Cause> {
+/// The failure of the trial where requests had wrong answers, had none, or were not sent at the planned rates.
+pub fn judge_requests(place: &str, step: &LoadStep, load: &FinishedLoad) -> Option<Failure> {
     let plan = &step.loads[load.load].plan;
     let record = &load.outcome.record;
     // A server may fail at the last of rising rates, and where clients hang up.
@@ -49,16 +49,17 @@ pub fn judge_requests(place: &str, step: &LoadStep, load: &FinishedLoad) -> Opti
         .or_else(|| (!may_fail).then(|| judge_unanswered(place, record)).flatten())
 }
 
-/// The cause to end the trial where the engine could not send at the rates that follow from the server's own rate: the
+/// The failure of the trial where the engine could not send at the rates that follow from the server's own rate: the
 /// figures would show the engine's limit.
-fn judge_generator(place: &str, load: &FinishedLoad) -> Option<Cause> {
+fn judge_generator(place: &str, load: &FinishedLoad) -> Option<Failure> {
     let weak = warnings(&load.plan, &load.outcome);
     let weak = weak.iter().find(|each| each.code == GENERATOR_BOUND)?;
-    Some(Cause::LoadFailed(format!(
+    let why = format!(
         "{place}: the load engine cannot send as fast as this server's rate asks for: {}; let each request take the \
          server longer, or give the engine more CPUs",
         weak.text
-    )))
+    );
+    Some((Verdict::LoadFailed, why))
 }
 
 pub fn too_many_unanswered(record: &Record) -> bool {
@@ -67,22 +68,22 @@ pub fn too_many_unanswered(record: &Record) -> bool {
     unanswered as f64 > MAX_UNANSWERED_SHARE * all as f64
 }
 
-/// The cause to end the trial where requests had no answer: perhaps those that would have been slow.
-pub fn judge_unanswered(place: &str, record: &Record) -> Option<Cause> {
+/// The failure of the trial where requests had no answer: perhaps those that would have been slow.
+pub fn judge_unanswered(place: &str, record: &Record) -> Option<Failure> {
     too_many_unanswered(record).then(|| {
         let unanswered = errors(record, Judgement::Unanswered);
         let (all, kinds) = (record.replies.requests + unanswered, &record.replies.errors);
         let why = format!("{place}: {unanswered} of {all} requests had no answer; errors: {kinds}");
-        Cause::LoadFailed(why)
+        (Verdict::LoadFailed, why)
     })
 }
 
-/// The cause to end the trial where streams that were to be held open were not, with counts of all errors.
-pub fn judge_streams(place: &str, plan: &Plan, record: &Record) -> Option<Cause> {
+/// The failure of the trial where streams that were to be held open were not, with counts of all errors.
+pub fn judge_streams(place: &str, plan: &Plan, record: &Record) -> Option<Failure> {
     let fed = format!("{} of {} connections were fed", record.fed, plan.connections);
     if !record.sequence.is_empty() {
         let why = format!("{place}: {}, in {} chunks; {fed}", record.sequence, record.chunks);
-        return Some(Cause::WrongEvidence(why));
+        return Some((Verdict::WrongEvidence, why));
     }
     // A failed connect is retried: it does not matter when all were fed in the end.
     let errors = &record.replies.errors;
@@ -92,11 +93,11 @@ pub fn judge_streams(place: &str, plan: &Plan, record: &Record) -> Option<Cause>
             true => format!("{place}: {fed}; the others got nothing until the end"),
             false => format!("{place}: {fed}; errors: {errors}"),
         };
-        return Some(Cause::LoadFailed(why));
+        return Some((Verdict::LoadFailed, why));
     }
     if record.silent > 0 {
         let why = format!("{place}: {} of {} connections had fallen silent", record.silent, plan.connections);
-        return Some(Cause::LoadFailed(why));
+        return Some((Verdict::LoadFailed, why));
     }
     None
 }

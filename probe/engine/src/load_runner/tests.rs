@@ -197,11 +197,11 @@ fn every_kind_of_error_is_judged() {
         let unanswered = judge_unanswered("step measured", &record);
         match kind.judgement() {
             Judgement::WrongAnswer => {
-                assert!(matches!(&wrong, Some(Cause::WrongEvidence(why)) if why.contains(name)), "{name}")
+                assert!(matches!(&wrong, Some((Verdict::WrongEvidence, why)) if why.contains(name)), "{name}")
             }
             Judgement::Planned => assert!(wrong.is_none() && unanswered.is_none(), "{name}"),
             Judgement::Unanswered => assert!(
-                wrong.is_none() && matches!(&unanswered, Some(Cause::LoadFailed(why)) if why.contains(name)),
+                wrong.is_none() && matches!(&unanswered, Some((Verdict::LoadFailed, why)) if why.contains(name)),
                 "{name}"
             ),
         }
@@ -234,7 +234,7 @@ fn an_overload_that_the_engine_cannot_produce() {
         outcome.record.max_thread_busy_ns = busy_ns;
         let load = finished(&steps, 0, outcome);
         let cause = judge_requests("step measured", &steps[0], &load);
-        let is_right = matches!(&cause, Some(Cause::LoadFailed(why)) if why.contains("busy for 96 %"));
+        let is_right = matches!(&cause, Some((Verdict::LoadFailed, why)) if why.contains("busy for 96 %"));
         assert_eq!(is_right, is_judged, "{cause:?}");
     }
 }

@@ -5,7 +5,6 @@ use super::end::End;
 use super::{Abort, Trial};
 use crate::sample::host::HostBaseline;
 use std::time::{Duration, Instant};
-use wire::cause::Cause;
 use wire::messages::Pressure;
 use wire::os::{poll, PollFd};
 
@@ -70,7 +69,7 @@ impl Trial<'_, '_> {
         if late {
             // The trial fails, so that no line of them counts.
             self.check_output();
-            self.stop(Cause::Exited);
+            self.exited();
             return Ok((None, true));
         }
         for event in events {
@@ -83,7 +82,7 @@ impl Trial<'_, '_> {
             Some(event) => self.handle(event, now_ns, false)?,
             None => {}
         }
-        self.stop(Cause::Exited);
+        self.exited();
         Ok((last_line_error, false))
     }
 }

@@ -2,11 +2,11 @@
 
 use super::{Abort, Trial};
 use crate::says::protocol_line::{Event, Parsed};
+use crate::says::verdict::Cause;
 use crate::tree::listener::{still_listens, Owner};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
-use wire::cause::Cause;
-use wire::messages::{ProgramPhase, ServiceReady};
+use wire::messages::{ProgramPhase, ServiceReady, Verdict};
 use wire::os;
 use wire::text::quoted;
 
@@ -22,7 +22,7 @@ const DYING: Duration = Duration::from_millis(200);
 impl Trial<'_, '_> {
     pub(super) fn handle(&mut self, event: Parsed, t_ns: u64, alive: bool) -> Result<(), Abort> {
         match event {
-            Err(why) => self.stop(Cause::WrongEvidence(why)),
+            Err(why) => self.stop(Verdict::WrongEvidence, why),
             Ok(Event::Phase { name, ns }) => {
                 self.writer.send(&ProgramPhase { t_ns, name, ns }, false)?;
             }
@@ -51,7 +51,7 @@ impl Trial<'_, '_> {
                 if !asked || self.awaited.contains(&name) {
                     let again = if asked { "once more" } else { "unasked" };
                     let why = format!("::await name={} {again}", quoted(&name));
-                    self.stop(Cause::WrongEvidence(why));
+                    self.stop(Verdict::WrongEvidence, why);
                 } else if alive {
                     self.awaited.push(name.clone());
                     let before_ns = self.supervisor.cpu_so_far_ns();
@@ -83,7 +83,7 @@ impl Trial<'_, '_> {
             Owner::Nobody if self.supervisor.ends_within(DYING) => return,
             Owner::Nobody => format!("has no listener on {host}"),
         };
-        self.stop(Cause::WrongEvidence(format!("::ready names port {port}, which {why}{when}")));
+        self.stop(Verdict::WrongEvidence, format!("::ready names port {port}, which {why}{when}"));
     }
 
     /// When all processes of the trial have ended: if an unidentified listener outlives them, it was not the program's.
@@ -96,9 +96,8 @@ impl Trial<'_, '_> {
         while still_listens(self.supervisor.procfs, &self.unknown_listeners, address) {
             if since.elapsed() > CLOSING {
                 let why = format!("::ready names port {port}, which is another program's");
-                self.cause = Some(Cause::WrongEvidence(format!(
-                    "{why}: it still listened when all processes had ended"
-                )));
+                let why = format!("{why}: it still listened when all processes had ended");
+                self.cause = Some(Cause::Failed((Verdict::WrongEvidence, why)));
                 return;
             }
             std::thread::sleep(Duration::from_millis(10));
@@ -108,7 +107,7 @@ impl Trial<'_, '_> {
     pub(super) fn check_output(&mut self) {
         let limit = self.request.limits.output_bytes;
         if self.output.stdout.bytes + self.output.stderr.bytes > limit {
-            self.stop(Cause::Flooded(format!("more than {limit} bytes of output")));
+            self.stop(Verdict::Flooded, format!("more than {limit} bytes of output"));
         }
     }
 }

@@ -20,6 +20,7 @@ use crate::sample::host::{HostBaseline, KernelFiles};
 use crate::sample::sampler::schedule::Schedule;
 use crate::sample::sampler::{Limits, Sampler};
 use crate::sample::sampling::{self, Sampling};
+use crate::says::verdict::Cause;
 use crate::service::Service;
 use crate::session::Session;
 use crate::start::launch::{launch, Launched};
@@ -35,7 +36,6 @@ use std::io;
 use std::os::unix::io::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
-use wire::cause::Cause;
 use wire::clock;
 use wire::messages::{Started, Verdict};
 use wire::os::{parent_id, CpuSet};
@@ -174,7 +174,7 @@ pub fn run(
     let begun = match failure {
         None => trial.write_started(setup.missing),
         Some((step, error)) => {
-            trial.stop(Cause::NotStarted(setup::start_error(request, step, &error)));
+            trial.cause = Some(Cause::NotStarted(setup::start_error(request, step, &error)));
             Ok(())
         }
     };
@@ -224,8 +224,8 @@ impl Trial<'_, '_> {
         }
         if let Some(why) = self.interference.lowered_limits() {
             // Samples and the other reasons may then be incomplete.
-            if !matches!(self.cause, Some(Cause::Interrupted(_))) {
-                self.cause = Some(Cause::WrongEvidence(why));
+            if !matches!(self.cause, Some(Cause::Failed((Verdict::Interrupted, _)))) {
+                self.cause = Some(Cause::Failed((Verdict::WrongEvidence, why)));
             }
         }
         // When nothing of the trial runs that could do it once more.
@@ -370,13 +370,18 @@ impl Trial<'_, '_> {
     fn check_wall_time(&mut self, now_ns: u64) {
         let limit_s = self.request.limits.wall_s;
         if now_ns >= nanoseconds(limit_s) {
-            self.stop(Cause::TimedOut(format!("still ran after {limit_s} s")));
+            self.stop(Verdict::TimedOut, format!("still ran after {limit_s} s"));
         }
     }
 
     /// Ends the trial. The first cause counts.
-    fn stop(&mut self, cause: Cause) {
-        self.cause.get_or_insert(cause);
+    fn stop(&mut self, verdict: Verdict, why: String) {
+        self.cause.get_or_insert(Cause::Failed((verdict, why)));
+    }
+
+    /// The program has ended by itself, unless something else had ended the trial.
+    fn exited(&mut self) {
+        self.cause.get_or_insert(Cause::Exited);
     }
 
     fn write_started(&mut self, missing: Vec<String>) -> Result<(), Abort> {
@@ -425,7 +430,7 @@ impl Trial<'_, '_> {
             };
             // A probe that is told to go on was stopped, and has measured nothing meanwhile.
             if inside.is_none() && signal != libc::SIGCONT {
-                self.stop(Cause::Interrupted(name.into()));
+                self.stop(Verdict::Interrupted, name.into());
                 continue;
             }
             let by = inside.unwrap_or_else(|| "a process outside of the trial".into());

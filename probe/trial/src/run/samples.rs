@@ -6,9 +6,10 @@ use crate::sample::sampling::SAMPLE_TIMEOUT;
 use std::io;
 use std::os::unix::io::AsFd;
 use std::time::Duration;
-use wire::cause::Cause;
+use wire::messages::Verdict;
 use wire::os::{poll, PollFd};
 use wire::pin;
+use wire::request::Request;
 use wire::units::nanoseconds;
 
 impl Trial<'_, '_> {
@@ -43,7 +44,7 @@ impl Trial<'_, '_> {
             if now_ns > until_ns {
                 let limit_s = SAMPLE_TIMEOUT.as_secs();
                 let why = format!("a sample, at {name}, was not taken within {limit_s} s");
-                self.stop(Cause::TimedOut(why));
+                self.stop(Verdict::TimedOut, why);
             }
             let Some(samples) = self.sampling.file() else {
                 break;
@@ -69,32 +70,28 @@ impl Trial<'_, '_> {
     }
 
     pub(super) fn write_sample(&mut self, (sample, excess): TakenSample) -> Result<(), Abort> {
-        let limits = &self.request.limits;
+        let Request { limits, cpus, .. } = self.request;
         match excess {
             None => {}
             Some(Excess::Memory(bytes)) => {
-                let limit = limits.memory_bytes;
-                self.stop(Cause::OutOfMemory(format!("{bytes} bytes, the limit is {limit}")));
+                let why = format!("{bytes} bytes, the limit is {}", limits.memory_bytes);
+                self.stop(Verdict::OutOfMemory, why);
             }
             Some(Excess::Threads(count)) => {
-                let limit = limits.threads;
-                self.stop(Cause::Flooded(format!("{count} threads, the limit is {limit}")));
+                self.stop(Verdict::Flooded, format!("{count} threads, the limit is {}", limits.threads));
             }
             Some(Excess::Cpus) => {
-                let cpus = &self.request.cpus;
                 // If the system took a CPU away, the kernel moved the threads, not the program.
                 pin::check("cpus", cpus).map_err(|why| {
                     let why = format!("{why}: taken away in the trial");
                     Abort::Failed(io::Error::new(io::ErrorKind::Other, why))
                 })?;
-                self.stop(Cause::WrongEvidence(format!(
-                    "a thread took other CPUs than the {cpus:?} it was given"
-                )));
+                let why = format!("a thread took other CPUs than the {cpus:?} it was given");
+                self.stop(Verdict::WrongEvidence, why);
             }
             Some(Excess::Processes(count)) => {
-                let limit = limits.processes;
                 self.excess_processes = Some(count);
-                self.stop(Cause::Flooded(format!("{count} processes, the limit is {limit}")));
+                self.stop(Verdict::Flooded, format!("{count} processes, the limit is {}", limits.processes));
             }
         }
         Ok(self.writer.send(&sample, false)?)

@@ -6,8 +6,7 @@ use crate::service;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
-use wire::cause::Cause;
-use wire::messages::DriveStep;
+use wire::messages::{DriveStep, Verdict};
 use wire::os::pidfd_send_signal;
 
 /// A server that ends within this time after its load has failed counts as crashed.
@@ -18,7 +17,7 @@ impl<'a> Trial<'a, '_> {
         let step = self.service.as_mut().map(|service| service.step(now_ns));
         match step {
             None | Some(service::Step::Wait) => {}
-            Some(service::Step::GiveUp(cause)) => self.stop(cause),
+            Some(service::Step::GiveUp((verdict, why))) => self.stop(verdict, why),
             Some(service::Step::Terminate) => {
                 if !self.is_driven() {
                     self.mark_and_wait("idle")?;
@@ -37,7 +36,7 @@ impl<'a> Trial<'a, '_> {
 
     fn drive(&mut self, step: usize) -> Result<(), Abort> {
         let Some(port) = self.port else {
-            self.stop(Cause::WrongEvidence("::ready names no port".into()));
+            self.stop(Verdict::WrongEvidence, "::ready names no port".into());
             return Ok(());
         };
         let name = self.step_name(step);
@@ -55,7 +54,7 @@ impl<'a> Trial<'a, '_> {
             return Ok(self.writer.send(&DriveStep { t_ns, step, port }, true)?);
         }
         if let Err(why) = loads.begin(step, address, t_ns) {
-            self.stop(Cause::LoadFailed(why));
+            self.stop(Verdict::LoadFailed, why);
         }
         Ok(())
     }
@@ -79,7 +78,7 @@ impl<'a> Trial<'a, '_> {
         };
         let Some(lines) = notices.arrived().map_err(failed)? else {
             self.notices = None;
-            self.stop(Cause::Interrupted("the driver has hung up".into()));
+            self.stop(Verdict::Interrupted, "the driver has hung up".into());
             return Ok(());
         };
         for line in lines {
@@ -89,7 +88,7 @@ impl<'a> Trial<'a, '_> {
             match loads.notice(&line, now_ns).map_err(failed)? {
                 Notice::Progress => {}
                 Notice::StepEnded(step) => self.step_ended(step)?,
-                Notice::Failed(why) => self.stop(Cause::LoadFailed(why)),
+                Notice::Failed(why) => self.stop(Verdict::LoadFailed, why),
             }
         }
         Ok(())
@@ -102,11 +101,12 @@ impl<'a> Trial<'a, '_> {
         let cpu_ns = self.supervisor.cpu_so_far_ns();
         let judged = self.loads.as_mut().map(|loads| loads.judge(cpu_ns));
         match judged.unwrap_or(Ok(None)) {
-            Err(cause) => {
+            Err((verdict, why)) => {
                 // A server that crashes closes its connections some time before its process has ended.
-                let crashed =
-                    matches!(cause, Cause::LoadFailed(_)) && self.supervisor.ends_within(CRASH_DELAY);
-                self.stop(if crashed { Cause::Exited } else { cause });
+                match verdict == Verdict::LoadFailed && self.supervisor.ends_within(CRASH_DELAY) {
+                    true => self.exited(),
+                    false => self.stop(verdict, why),
+                }
             }
             Ok(next) => {
                 if let Some(port) = self.port {

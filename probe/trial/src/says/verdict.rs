@@ -2,9 +2,17 @@
 
 use crate::says::evidence::{self, Observed};
 use crate::service::Phase;
-use wire::cause::Cause;
-use wire::messages::Verdict;
+use wire::messages::{Failure, Verdict};
 use wire::request::Expect;
+
+/// Why a trial ended.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// The program ended by itself.
+    Exited,
+    NotStarted(String),
+    Failed(Failure),
+}
 
 /// Everything that the verdict depends on.
 pub struct Facts<'a> {
@@ -25,18 +33,12 @@ pub struct Facts<'a> {
     pub observed: &'a Observed,
 }
 
-pub fn verdict(facts: &Facts) -> (Verdict, String) {
+pub fn verdict(facts: &Facts) -> Failure {
     let with = |verdict, detail: &str| (verdict, detail.to_owned());
     match facts.cause {
         Cause::Exited => {}
         Cause::NotStarted(why) => return with(Verdict::Crashed, why),
-        Cause::Interrupted(why) => return with(Verdict::Interrupted, why),
-        Cause::TimedOut(why) => return with(Verdict::TimedOut, why),
-        Cause::OutOfMemory(why) => return with(Verdict::OutOfMemory, why),
-        Cause::Flooded(why) => return with(Verdict::Flooded, why),
-        Cause::NeverReady(why) => return with(Verdict::NeverReady, why),
-        Cause::WrongEvidence(why) => return with(Verdict::WrongEvidence, why),
-        Cause::LoadFailed(why) => return with(Verdict::LoadFailed, why),
+        Cause::Failed(failure) => return failure.clone(),
     }
     if facts.out_of_memory {
         return with(Verdict::OutOfMemory, "the kernel killed a process for want of memory");
@@ -149,7 +151,7 @@ mod tests {
         assert_eq!(late(3, true), Verdict::WrongEvidence);
         // The way it ended does not matter when the probe killed it.
         static NEVER: OnceLock<Cause> = OnceLock::new();
-        let never = NEVER.get_or_init(|| Cause::NeverReady("no ::ready".into()));
+        let never = NEVER.get_or_init(|| Cause::Failed((Verdict::NeverReady, "no ::ready".into())));
         let judged = judge(|facts| {
             facts.cause = never;
             facts.exit_status = None;
