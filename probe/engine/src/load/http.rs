@@ -2,14 +2,14 @@
 
 use super::chunked::{ChunkedDecoder, Rest};
 use super::error::ErrorKind;
-use super::http_head::{parse, BodyEnd, Head};
+use super::http_head::{parse, Head};
 
 /// Interim responses before a final one.
 const MAX_INTERIM: u8 = 16;
 
+/// How much of a body is to come.
 #[derive(Debug)]
-enum State {
-    Head,
+pub enum Body {
     Length(u64),
     Chunked(ChunkedDecoder),
     /// Until the connection ends.
@@ -21,7 +21,8 @@ enum State {
 /// Parses one response.
 #[derive(Debug)]
 pub struct ResponseParser {
-    state: State,
+    /// Once the head is complete.
+    body: Option<Body>,
     /// The bytes of an incomplete head.
     held: Vec<u8>,
     /// The start of its incomplete line, and whether an earlier line was not empty.
@@ -48,7 +49,7 @@ impl ResponseParser {
     /// `no_body`: the response to a HEAD request. `max_head_bytes`: the limit of a head.
     pub fn new(no_body: bool, max_head_bytes: u32) -> ResponseParser {
         ResponseParser {
-            state: State::Head,
+            body: None,
             held: Vec::new(),
             line_start: 0,
             has_line: false,
@@ -62,14 +63,14 @@ impl ResponseParser {
 
     /// Starts over with the next response.
     pub fn reset(&mut self) {
-        self.state = State::Head;
+        self.body = None;
         self.interim = 0;
         self.drop_head();
     }
 
     /// A layer has decoded a head with this status.
     pub fn begin(&mut self, status: u16) {
-        (self.state, self.status) = (State::Layered, status);
+        (self.body, self.status) = (Some(Body::Layered), status);
     }
 
     /// The first line of a head that could not be read, after `feed` has failed with these bytes; empty if each is a
@@ -89,40 +90,34 @@ impl ResponseParser {
 
     /// Whether a byte of the response has arrived.
     pub fn has_begun(&self) -> bool {
-        !self.held.is_empty() || !matches!(self.state, State::Head)
+        !self.held.is_empty() || self.body.is_some()
     }
 
     pub fn beginning(&self) -> HeadProgress {
-        HeadProgress {
-            begun: self.interim + u8::from(self.has_begun()),
-            is_final: !matches!(self.state, State::Head),
-        }
+        HeadProgress { begun: self.interim + u8::from(self.has_begun()), is_final: self.body.is_some() }
     }
 
     /// The status, once the head is complete.
     pub fn status(&self) -> Option<u16> {
-        match self.state {
-            State::Head => None,
-            _ => Some(self.status),
-        }
+        self.body.as_ref().map(|_| self.status)
     }
 
     /// Parses bytes; pieces of the body go to the sink, and whether a chunk, or the body, ends with them. Returns the bytes
     /// after the response once it is complete.
     pub fn feed<'a>(&mut self, mut bytes: &'a [u8], sink: &mut impl FnMut(&'a [u8], bool)) -> Rest<'a> {
-        while let State::Head = self.state {
+        while self.body.is_none() {
             match self.head(bytes)? {
                 None => return Ok(None),
                 Some(used) => bytes = &bytes[used..],
             }
         }
-        match &mut self.state {
-            State::Head | State::Layered => Ok(None),
-            State::Open => {
+        match &mut self.body {
+            None | Some(Body::Layered) => Ok(None),
+            Some(Body::Open) => {
                 sink(bytes, false);
                 Ok(None)
             }
-            State::Length(left) => {
+            Some(Body::Length(left)) => {
                 let count = bytes.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
                 let (body, rest) = bytes.split_at(count);
                 *left -= count as u64;
@@ -132,13 +127,13 @@ impl ResponseParser {
                 }
                 Ok(last.then_some(rest))
             }
-            State::Chunked(chunked) => chunked.feed(bytes, sink),
+            Some(Body::Chunked(chunked)) => chunked.feed(bytes, sink),
         }
     }
 
     /// Whether the end of the connection completes the response.
     pub fn ends_with_connection(&self) -> bool {
-        matches!(self.state, State::Open)
+        matches!(self.body, Some(Body::Open))
     }
 
     /// Parses a head. Returns how many of the bytes belong to it; None when it is incomplete.
@@ -197,17 +192,11 @@ impl ResponseParser {
             self.interim += 1;
             return (self.interim <= MAX_INTERIM).then_some(()).ok_or(ErrorKind::Protocol);
         }
+        let has_none = self.no_body || head.status == 204 || head.status == 304;
+        let body = if has_none { Body::Length(0) } else { head.body };
         self.status = head.status;
-        self.keep_alive = head.keep_alive;
-        self.state = match head.body {
-            _ if self.no_body || head.status == 204 || head.status == 304 => State::Length(0),
-            BodyEnd::Length(length) => State::Length(length),
-            BodyEnd::Chunked => State::Chunked(ChunkedDecoder::default()),
-            BodyEnd::Open => {
-                self.keep_alive = false;
-                State::Open
-            }
-        };
+        self.keep_alive = head.keep_alive && !matches!(body, Body::Open);
+        self.body = Some(body);
         Ok(())
     }
 }

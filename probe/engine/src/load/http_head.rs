@@ -1,6 +1,8 @@
 //! Parses the head of an HTTP/1.1 response.
 
+use super::chunked::ChunkedDecoder;
 use super::error::ErrorKind;
+use super::http::Body;
 use std::mem::MaybeUninit;
 
 /// Limits of a head.
@@ -10,14 +12,7 @@ pub const MAX_FIELDS: usize = 1000;
 pub struct Head {
     pub status: u16,
     pub keep_alive: bool,
-    pub body: BodyEnd,
-}
-
-/// How a body ends.
-pub enum BodyEnd {
-    Length(u64),
-    Chunked,
-    Open,
+    pub body: Body,
 }
 
 /// The head that bytes begin with, and its length; None if it is incomplete.
@@ -64,9 +59,9 @@ pub fn parse(bytes: &[u8]) -> Result<Option<(Head, usize)>, ErrorKind> {
         }
     }
     let body = match (coding, length) {
-        (None, Some(length)) => BodyEnd::Length(length),
-        (None, None) => BodyEnd::Open,
-        (Some(true), None) => BodyEnd::Chunked,
+        (None, Some(length)) => Body::Length(length),
+        (None, None) => Body::Open,
+        (Some(true), None) => Body::Chunked(ChunkedDecoder::default()),
         _ => return Err(ErrorKind::Protocol),
     };
     let head = Head { status, keep_alive, body };
