@@ -2,7 +2,7 @@
 //! request written without another call.
 
 use super::outbox::{Outbox, Queued};
-use super::stamp::{self, ClockOffset, Stamping};
+use super::stamp::{self, Stamping};
 use super::{Arrival, Ending, Handler, Io, Next, ReplyPart, Slot, Wait};
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, Event, EventData, EventFlags};
@@ -41,8 +41,8 @@ pub struct Epoll {
     /// Connections that may have more to read, though epoll reports no further edge: slot and generation.
     unread: Vec<(Slot, u32)>,
     stamping: Stamping,
-    /// The clocks since the last wake-up, once a stamp was read.
-    clocks: Option<ClockOffset>,
+    /// By [`stamp::monotonic_behind_ns`], since the last wake-up, once a stamp was read.
+    behind_ns: Option<u64>,
 }
 
 impl Epoll {
@@ -55,7 +55,7 @@ impl Epoll {
             generation: 0,
             unread: Vec::new(),
             stamping,
-            clocks: None,
+            behind_ns: None,
         })
     }
 
@@ -106,7 +106,7 @@ impl Epoll {
                 Some(entry) => entry,
                 None => return,
             };
-            match read(entry, buffer, &mut self.clocks) {
+            match read(entry, buffer, &mut self.behind_ns) {
                 Ok((0, _)) => return self.end(slot, Ending::Finished, handler),
                 Ok((count, stamp_ns)) => {
                     let is_early = !entry.out.is_empty();
@@ -160,7 +160,7 @@ impl Epoll {
             let Some(entry) = &self.entries[slot] else {
                 return;
             };
-            let Ok((count @ 1.., stamp_ns)) = read(entry, &mut buffer, &mut self.clocks) else {
+            let Ok((count @ 1.., stamp_ns)) = read(entry, &mut buffer, &mut self.behind_ns) else {
                 break;
             };
             let is_early = true;
@@ -265,7 +265,7 @@ impl Io for Epoll {
         let timeout = Timespec { tv_sec: s as i64, tv_nsec: ns as i64 };
         let waited = epoll::wait(&self.file, spare_capacity(&mut events), Some(&timeout));
         let now = now_ns();
-        self.clocks = None;
+        self.behind_ns = None;
         handler.woken(now);
         let mut buffer = std::mem::take(&mut self.buffer);
         for &event in &events {
@@ -293,9 +293,9 @@ impl Io for Epoll {
 type Read = Result<(usize, Option<u64>), Errno>;
 
 #[inline]
-fn read(entry: &Entry, buffer: &mut [u8], clocks: &mut Option<ClockOffset>) -> Read {
+fn read(entry: &Entry, buffer: &mut [u8], behind_ns: &mut Option<u64>) -> Read {
     if entry.is_stamped {
-        return read_stamped(&entry.socket, buffer, clocks);
+        return read_stamped(&entry.socket, buffer, behind_ns);
     }
     let read = net::recv(&entry.socket, buffer, RecvFlags::empty());
     read.map(|(count, _)| (count, None))
@@ -303,13 +303,9 @@ fn read(entry: &Entry, buffer: &mut [u8], clocks: &mut Option<ClockOffset>) -> R
 
 /// By itself, so that reads without stamps stay small.
 #[inline(never)]
-fn read_stamped(socket: &OwnedFd, buffer: &mut [u8], clocks: &mut Option<ClockOffset>) -> Read {
-    match stamp::receive(socket, buffer) {
-        Ok((count, stamp)) => {
-            let clocks = clocks.get_or_insert_with(ClockOffset::read);
-            let arrived_ns = stamp.and_then(|stamp_ns| clocks.monotonic_ns(stamp_ns));
-            Ok((count, arrived_ns))
-        }
-        Err(error) => Err(Errno::from_io_error(&error).unwrap_or(Errno::IO)),
-    }
+fn read_stamped(socket: &OwnedFd, buffer: &mut [u8], behind_ns: &mut Option<u64>) -> Read {
+    let (count, stamp_ns) =
+        stamp::receive(socket, buffer).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
+    let behind_ns = behind_ns.get_or_insert_with(stamp::monotonic_behind_ns);
+    Ok((count, stamp_ns.and_then(|stamp_ns| stamp_ns.checked_sub(*behind_ns))))
 }

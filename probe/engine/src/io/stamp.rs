@@ -85,44 +85,30 @@ fn of_control(control: &[u8]) -> Option<u64> {
     Some(stamp).filter(|&stamp| is_stamp && stamp > 0)
 }
 
-/// How far CLOCK_MONOTONIC is behind CLOCK_REALTIME, the clock of the stamps. It is read again at each wake-up, since
-/// the administrator may set the time.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ClockOffset {
-    behind_ns: u64,
-}
-
 /// Both clocks are read within this long, unless the thread is preempted between.
 const MAX_BRACKET_NS: u64 = 1_000;
 /// How often they are read again.
 const ATTEMPTS: u32 = 8;
 
-impl ClockOffset {
-    /// Now.
-    pub fn read() -> ClockOffset {
-        ClockOffset::of(|| (now_ns(), realtime_ns(), now_ns()))
-    }
+/// How far CLOCK_MONOTONIC is behind CLOCK_REALTIME, the clock of the stamps. It is read again at each wake-up, since
+/// the administrator may set the time.
+pub fn monotonic_behind_ns() -> u64 {
+    behind_ns(|| (now_ns(), realtime_ns(), now_ns()))
+}
 
-    /// `clocks`: CLOCK_REALTIME between two readings of CLOCK_MONOTONIC. The attempt whose readings are closest counts,
-    /// and the later of them, so a converted stamp is never earlier than the arrival.
-    fn of(mut clocks: impl FnMut() -> (u64, u64, u64)) -> ClockOffset {
-        let mut narrowest = (u64::MAX, 0);
-        for _ in 0..ATTEMPTS {
-            let (before_ns, real_ns, after_ns) = clocks();
-            let bracket_ns = after_ns.saturating_sub(before_ns);
-            narrowest = narrowest.min((bracket_ns, real_ns.saturating_sub(after_ns)));
-            if bracket_ns <= MAX_BRACKET_NS {
-                break;
-            }
+/// `clocks`: CLOCK_REALTIME between two readings of CLOCK_MONOTONIC. The attempt whose readings are closest counts, and
+/// the later of them, so a converted stamp is never earlier than the arrival.
+fn behind_ns(mut clocks: impl FnMut() -> (u64, u64, u64)) -> u64 {
+    let mut narrowest = (u64::MAX, 0);
+    for _ in 0..ATTEMPTS {
+        let (before_ns, real_ns, after_ns) = clocks();
+        let bracket_ns = after_ns.saturating_sub(before_ns);
+        narrowest = narrowest.min((bracket_ns, real_ns.saturating_sub(after_ns)));
+        if bracket_ns <= MAX_BRACKET_NS {
+            break;
         }
-        let (_, behind_ns) = narrowest;
-        ClockOffset { behind_ns }
     }
-
-    /// A stamp by CLOCK_MONOTONIC; None if it is outside that clock.
-    pub fn monotonic_ns(self, stamp_ns: u64) -> Option<u64> {
-        stamp_ns.checked_sub(self.behind_ns)
-    }
+    narrowest.1
 }
 
 #[cfg(test)]
@@ -164,12 +150,11 @@ mod tests {
     #[test]
     fn stamps_become_instants_of_the_monotonic_clock() {
         let before = now_ns();
-        let offset = ClockOffset::read();
-        let instant = offset.monotonic_ns(realtime_ns()).unwrap();
+        let behind_ns = monotonic_behind_ns();
+        let instant = realtime_ns() - behind_ns;
         let after = now_ns();
         // Two reads of the clocks are between.
         assert!(instant >= before && instant <= after + (after - before));
-        assert_eq!(ClockOffset { behind_ns: 5 }.monotonic_ns(4), None);
     }
 
     /// CLOCK_REALTIME is a second ahead; the thread is away for this long before and after its reading.
@@ -179,12 +164,12 @@ mod tests {
         const AHEAD_NS: u64 = 1_000_000_000;
         let read = |away: &[(u64, u64)]| {
             let mut away = away.iter();
-            let offset = ClockOffset::of(|| {
+            let behind_ns = behind_ns(|| {
                 let (before_ns, after_ns) = away.next().unwrap_or(&(0, 0));
                 let real_ns = 1_000_050 + before_ns;
                 (1_000_000, real_ns + AHEAD_NS, real_ns + 50 + after_ns)
             });
-            offset.monotonic_ns(AHEAD_NS + 2_000_000).unwrap()
+            AHEAD_NS + 2_000_000 - behind_ns
         };
         // Never earlier than it was, and later by the rest of the bracket at most.
         assert_eq!(read(&[]), 2_000_050);
