@@ -111,7 +111,7 @@ impl Trial<'_, '_> {
         let peak = match has_lost_children {
             // Nor did the kernel keep their peaks.
             true => Err("children ended that nobody waited for".into()),
-            false => supervisor.high_water.peak(&sampler.seen()),
+            false => supervisor.high_water.peak(peaks, usage.minor_faults + usage.major_faults),
         };
         let largest = supervisor.high_water.largest_bytes();
         let probe_cpu_ns = clock::process_cpu_ns().saturating_sub(self.probe_cpu_ns);

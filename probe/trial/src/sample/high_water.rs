@@ -23,16 +23,16 @@ pub struct HighWater {
     pub child_faults: Option<u64>,
 }
 
-/// The tree as samples saw it.
+/// The most that one of the samples saw.
 #[derive(Debug, Default)]
-pub struct SampledPeak {
-    /// The most processes in one of them.
+pub struct Peaks {
+    pub pss_bytes: Option<u64>,
+    /// Each page once, however many processes share it.
+    pub resident_bytes: u64,
+    pub threads: u64,
     pub processes: u64,
-    /// The most memory in one of them, each page once.
-    pub bytes: u64,
-    /// Page faults of all processes: those until the last sample that saw their memory, and all.
+    /// Page faults of all processes until the last sample that saw their memory.
     pub faults: u64,
-    pub all_faults: u64,
 }
 
 impl HighWater {
@@ -53,8 +53,9 @@ impl HighWater {
     }
 
     /// The peak of all memory. For one process it is the process's own. For several it lies between the peak of the
-    /// largest and the samples' sum with all that they cannot have seen. The error is why there is no figure.
-    pub fn peak(&self, seen: &SampledPeak) -> Result<u64, String> {
+    /// largest and the samples' sum with all that they cannot have seen. `all_faults`: page faults of all processes. The
+    /// error is why there is no figure.
+    pub fn peak(&self, seen: &Peaks, all_faults: u64) -> Result<u64, String> {
         if self.ended == 0 {
             return Err("no process has ended".into());
         }
@@ -65,14 +66,14 @@ impl HighWater {
         if self.ended == 1 && self.child_faults == Some(0) && seen.processes <= 1 {
             return Ok(largest);
         }
-        let low = largest.max(seen.bytes);
+        let Peaks { resident_bytes, faults, .. } = seen;
+        let low = largest.max(*resident_bytes);
         // With large pages a fault brings more.
-        let usual = 2 * largest / seen.all_faults.max(1);
-        let unseen = seen.all_faults.saturating_sub(seen.faults) * FAULT_BYTES.max(usual);
-        if seen.bytes + unseen <= low + low / TOLERANCE {
+        let usual = 2 * largest / all_faults.max(1);
+        let unseen = all_faults.saturating_sub(*faults) * FAULT_BYTES.max(usual);
+        if resident_bytes + unseen <= low + low / TOLERANCE {
             return Ok(low);
         }
-        let SampledPeak { faults, all_faults, .. } = seen;
         Err(format!("several processes, and samples saw {faults} of their {all_faults} page faults"))
     }
 }
@@ -92,43 +93,43 @@ mod tests {
         high_water
     }
 
-    fn seen(processes: u64, bytes: u64, faults: u64, all_faults: u64) -> SampledPeak {
-        SampledPeak { processes, bytes, faults, all_faults }
+    fn seen(processes: u64, resident_bytes: u64, faults: u64) -> Peaks {
+        Peaks { processes, resident_bytes, faults, ..Peaks::default() }
     }
 
     #[test]
     fn one_process_has_its_own_mark_whatever_samples_saw() {
         let alone = of(&[50 * MIB], Some(0));
-        assert_eq!(alone.peak(&seen(1, MIB, 9, 9000)), Ok(50 * MIB));
-        assert_eq!(alone.peak(&SampledPeak::default()), Ok(50 * MIB));
+        assert_eq!(alone.peak(&seen(1, MIB, 9), 9000), Ok(50 * MIB));
+        assert_eq!(alone.peak(&Peaks::default(), 0), Ok(50 * MIB));
     }
 
     #[test]
     fn less_than_the_start_takes_is_no_figure() {
         let small = of(&[MIB + INEXACT_BYTES], Some(0));
-        assert!(small.peak(&SampledPeak::default()).is_err());
+        assert!(small.peak(&Peaks::default(), 0).is_err());
         assert_eq!(small.largest_bytes(), None);
-        assert!(of(&[], None).peak(&SampledPeak::default()).is_err());
+        assert!(of(&[], None).peak(&Peaks::default(), 0).is_err());
     }
 
     #[test]
     fn the_sum_of_several_has_to_have_been_seen() {
-        let unseen = seen(1, 20 * MIB, 5000, 50_000);
+        let unseen = seen(1, 20 * MIB, 5000);
         for tree in [of(&[50 * MIB, 50 * MIB], Some(0)), of(&[50 * MIB], Some(3)), of(&[50 * MIB], None)] {
-            let why = tree.peak(&unseen).unwrap_err();
+            let why = tree.peak(&unseen, 50_000).unwrap_err();
             assert!(why.starts_with("several processes"), "{why}");
-            let all = seen(3, 150 * MIB, 49_900, 50_000);
-            assert_eq!(tree.peak(&all), Ok(150 * MIB));
+            let all = seen(3, 150 * MIB, 49_900);
+            assert_eq!(tree.peak(&all, 50_000), Ok(150 * MIB));
             // Each page once: the others are small.
-            assert_eq!(tree.peak(&seen(2, 49 * MIB, 50_000, 50_000)), Ok(50 * MIB));
+            assert_eq!(tree.peak(&seen(2, 49 * MIB, 50_000), 50_000), Ok(50 * MIB));
         }
         let second = of(&[50 * MIB], Some(0));
-        assert!(second.peak(&seen(2, 20 * MIB, 5000, 50_000)).is_err());
+        assert!(second.peak(&seen(2, 20 * MIB, 5000), 50_000).is_err());
     }
 
     #[test]
     fn large_pages_hide_growth_in_few_faults() {
         let tree = of(&[200 * MIB], Some(9));
-        assert!(tree.peak(&seen(2, 200 * MIB, 900, 1000)).is_err());
+        assert!(tree.peak(&seen(2, 200 * MIB, 900), 1000).is_err());
     }
 }

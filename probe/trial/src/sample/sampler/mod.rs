@@ -7,7 +7,7 @@ pub mod schedule;
 
 use crate::leave::shared_memory::SharedMemory;
 use crate::sample::budget::SamplingBudget;
-use crate::sample::high_water::SampledPeak;
+use crate::sample::high_water::Peaks;
 use crate::sample::host::kernel_memory;
 use crate::sample::threads::Threads;
 use crate::tree::cgroup::Cgroup;
@@ -73,15 +73,6 @@ pub enum Excess {
 /// A sample, and the limit that it exceeds.
 pub type TakenSample = (Sample, Option<Excess>);
 
-#[derive(Debug, Default)]
-pub struct Peaks {
-    pub pss_bytes: Option<u64>,
-    /// Each page once, however many processes share it.
-    pub resident_bytes: u64,
-    pub threads: u64,
-    pub processes: u64,
-}
-
 pub struct Sampler {
     procfs: ProcFs,
     probe: i32,
@@ -107,7 +98,6 @@ pub struct Sampler {
     process_times: ProcessTimes,
     /// Page faults until memory was seen last.
     faults: ProcessTimes,
-    seen_faults: u64,
     /// Whether a sample saw a process outside the trial's cgroup.
     pub left_cgroup: bool,
     /// Whether a sample saw a thread with a higher priority than the program was given.
@@ -151,7 +141,6 @@ impl Sampler {
             last_cpu_ns: 0,
             process_times: ProcessTimes::default(),
             faults: ProcessTimes::default(),
-            seen_faults: 0,
             left_cgroup: false,
             took_priority: false,
             page_bytes: os::page_bytes() as u64,
@@ -166,17 +155,6 @@ impl Sampler {
     /// The kernel's account of all children that were waited for in this trial.
     pub fn children_usage(&self) -> Usage {
         sys::children_usage().since(&self.before)
-    }
-
-    /// The samples' figures for the peak of the tree.
-    pub fn seen(&self) -> SampledPeak {
-        let usage = self.children_usage();
-        SampledPeak {
-            processes: self.peaks.processes,
-            bytes: self.peaks.resident_bytes,
-            faults: self.seen_faults,
-            all_faults: usage.minor_faults + usage.major_faults,
-        }
     }
 
     /// Whether there were samples, none of which saw a process.
@@ -263,7 +241,7 @@ impl Sampler {
             if let Some(pss) = pss {
                 self.peaks.resident_bytes = self.peaks.resident_bytes.max(pss.resident_bytes);
                 let own = tree.iter().map(|process| ((process.pid, process.start_ticks), process.faults));
-                self.seen_faults = self.faults.update(own, |_| false);
+                self.peaks.faults = self.faults.update(own, |_| false);
             }
             // If the probe may not read PSS, it uses RSS.
             let mut memory = sample.pss_bytes.unwrap_or(sample.rss_bytes);
