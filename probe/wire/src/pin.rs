@@ -32,8 +32,9 @@ impl ProbeCpus {
             }
             return Ok(Vec::new());
         }
-        // By an earlier trial, unless something else has moved it since.
-        if !is_pinned(&request.probe_cpus) {
+        // By an earlier trial, unless something else has moved it since. A CPU that no set can hold is refused.
+        let is_possible = request.probe_cpus.iter().all(|&cpu| cpu < CpuSet::MAX_CPU);
+        if !is_possible || sched_getaffinity(0) != Ok(set_of(&request.probe_cpus)) {
             pin_thread("probe_cpus", &request.probe_cpus)?;
         }
         Ok(cpu_list(&self.own))
@@ -62,12 +63,6 @@ pub fn pin_thread(key: &str, cpus: &[usize]) -> Result<(), String> {
         Ok(now) => Err(format!("{key}: of {cpus:?} only {:?} can be used", cpu_list(&now))),
         Err(error) => Err(format!("{key}: {cpus:?} cannot be used: {error}")),
     }
-}
-
-/// Whether the calling thread may use these CPUs and no others.
-fn is_pinned(cpus: &[usize]) -> bool {
-    let exist = cpus.iter().all(|&cpu| cpu < CpuSet::MAX_CPU);
-    exist && sched_getaffinity(0) == Ok(set_of(cpus))
 }
 
 /// Whether a thread can be pinned to these CPUs: tried on a thread that then ends.

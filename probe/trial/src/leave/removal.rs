@@ -8,15 +8,6 @@ use std::os::unix::io::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Instant;
 use wire::os::{self, fstat, openat, openat2, unlinkat, Dir, Errno};
 
-/// The files removed below a folder.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Removed {
-    /// Files and folders that are gone.
-    pub count: u64,
-    /// Nothing is left.
-    pub all: bool,
-}
-
 /// A folder on the way down: its own identity, its name in the one above, and what stays in it.
 struct Level {
     identity: (u64, u64),
@@ -25,10 +16,11 @@ struct Level {
 }
 
 /// Empties an open folder, which itself stays. So does anything that cannot be removed, or is left at the deadline.
-pub fn remove_below(top: BorrowedFd, deadline: Instant) -> Removed {
-    let mut removed = Removed::default();
-    removed.all = remove(top, deadline, &mut removed.count).unwrap_or(false);
-    removed
+/// Returns how many files and folders are gone, and whether those are all.
+pub fn remove_below(top: BorrowedFd, deadline: Instant) -> (u64, bool) {
+    let mut count = 0;
+    let all = remove(top, deadline, &mut count).unwrap_or(false);
+    (count, all)
 }
 
 /// One folder is open at a time, so however deep a tree is, few descriptors are enough.
@@ -118,7 +110,7 @@ mod tests {
         open(path, libc::O_RDONLY | libc::O_DIRECTORY).unwrap()
     }
 
-    fn emptied(folder: &TestFolder, patience: Duration) -> Removed {
+    fn emptied(folder: &TestFolder, patience: Duration) -> (u64, bool) {
         remove_below(opened(folder.path()).as_fd(), Instant::now() + patience)
     }
 
@@ -131,9 +123,7 @@ mod tests {
         symlink(&kept, folder.path().join("file")).unwrap();
         symlink("nowhere", folder.path().join("nothing")).unwrap();
         fs::hard_link(&kept, folder.path().join("same")).unwrap();
-        let removed = emptied(&folder, REMOVAL_TIMEOUT);
-        let expected = Removed { count: 4, all: true };
-        assert_eq!(removed, expected);
+        assert_eq!(emptied(&folder, REMOVAL_TIMEOUT), (4, true));
         assert!(kept.exists());
     }
 
@@ -146,9 +136,7 @@ mod tests {
         for path in [inner.join("c"), inner, outer] {
             fs::set_permissions(&path, fs::Permissions::from_mode(0o0)).unwrap();
         }
-        let removed = emptied(&folder, REMOVAL_TIMEOUT);
-        let expected = Removed { count: 4, all: true };
-        assert_eq!(removed, expected);
+        assert_eq!(emptied(&folder, REMOVAL_TIMEOUT), (4, true));
     }
 
     #[test]
@@ -165,9 +153,7 @@ mod tests {
             fs::create_dir(&wide).unwrap();
             fs::write(wide.join("file"), "").unwrap();
         }
-        let removed = emptied(&folder, REMOVAL_TIMEOUT);
-        let expected = Removed { count: 3000, all: true };
-        assert_eq!(removed, expected);
+        assert_eq!(emptied(&folder, REMOVAL_TIMEOUT), (3000, true));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 
@@ -198,6 +184,6 @@ mod tests {
         let folder = TestFolder::new();
         fs::write(folder.path().join("file"), "").unwrap();
         std::thread::sleep(Duration::from_millis(1));
-        assert!(!emptied(&folder, Duration::ZERO).all);
+        assert!(!emptied(&folder, Duration::ZERO).1);
     }
 }

@@ -1,7 +1,7 @@
 //! A temporary folder of the programs' own, below the one that all share: what a program leaves in it is counted and
 //! removed. Its lock says that a probe uses it; the next probe removes the folders of those that were killed.
 
-use crate::leave::removal::{remove_below, Removed};
+use crate::leave::removal::remove_below;
 use std::collections::hash_map::RandomState;
 use std::ffi::OsStr;
 use std::hash::{BuildHasher, Hasher};
@@ -61,7 +61,7 @@ impl Temporary {
         if is_in_place && Dir::read_from(&self.folder).is_ok_and(is_empty) {
             return (0, true);
         }
-        let Removed { count, all } = self.remove_content();
+        let (count, all) = self.remove_content();
         // A folder that was moved, or removed, is a change as well.
         (count + u64::from(!is_in_place), all && is_in_place)
     }
@@ -77,7 +77,7 @@ impl Temporary {
         is_same && (is_private || fchmod(&self.folder, 0o700).is_ok())
     }
 
-    fn remove_content(&self) -> Removed {
+    fn remove_content(&self) -> (u64, bool) {
         let _ = fchmod(&self.folder, 0o700);
         remove_below(self.folder.as_fd(), Instant::now() + REMOVAL_TIMEOUT)
     }

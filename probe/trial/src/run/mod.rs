@@ -20,7 +20,7 @@ use crate::sample::host::{HostBaseline, KernelFiles};
 use crate::sample::sampler::schedule::Schedule;
 use crate::sample::sampler::{Limits, Sampler};
 use crate::sample::sampling::{self, Sampling};
-use crate::says::verdict::Cause;
+use crate::says::verdict::{signal_name, Cause};
 use crate::service::Service;
 use crate::session::Session;
 use crate::start::launch::{launch, Launched};
@@ -406,16 +406,11 @@ impl Trial<'_, '_> {
         let mut ended = false;
         let pending: Vec<_> = sys::pending_signals(self.supervisor.signals).collect();
         for Received { signal, sender } in pending {
-            let name = match signal {
-                libc::SIGCHLD => {
-                    ended |= self.supervisor.reap_some();
-                    continue;
-                }
-                libc::SIGINT => "SIGINT",
-                libc::SIGHUP => "SIGHUP",
-                libc::SIGCONT => "SIGCONT",
-                _ => "SIGTERM",
-            };
+            if signal == libc::SIGCHLD {
+                ended |= self.supervisor.reap_some();
+                continue;
+            }
+            let name = signal_name(signal).unwrap_or("a signal");
             // If the sender has ended, the probe cannot tell whether it was of the trial. Ctrl-C and ringside itself come
             // from others.
             let inside = match sender {

@@ -92,10 +92,10 @@ macro_rules! names {
     };
 }
 
-fn signal_name(signal: i32) -> Option<&'static str> {
+pub fn signal_name(signal: i32) -> Option<&'static str> {
     let names = names![
         SIGHUP, SIGINT, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGKILL, SIGSEGV, SIGPIPE, SIGALRM,
-        SIGTERM, SIGXCPU, SIGXFSZ, SIGSYS
+        SIGTERM, SIGCONT, SIGXCPU, SIGXFSZ, SIGSYS
     ];
     let named = names.into_iter().find(|(number, _)| *number == signal);
     named.map(|(_, name)| name)
