@@ -71,7 +71,6 @@ struct RunningLoad {
     engine: Engine,
 }
 
-/// A load that has ended.
 struct FinishedLoad {
     step: usize,
     load: usize,

@@ -12,7 +12,6 @@ use std::sync::Arc;
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum DriverNotice {
-    /// The engines have been started.
     Begun(Begun),
     /// An engine has ended its part of a load.
     Record(Box<PartRecord>),
@@ -45,7 +44,6 @@ impl DriverNotice {
     }
 }
 
-/// The engines of a load.
 #[derive(Clone, Copy)]
 pub struct StartedEngines {
     pub engines: usize,

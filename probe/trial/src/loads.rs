@@ -30,7 +30,6 @@ pub trait Loads {
     /// The CPUs that each thread of loads and of upstreams is pinned to.
     fn cpus(&self) -> Vec<CpuSet>;
 
-    /// The name of a step.
     fn step_name(&self, step: usize) -> String;
 
     /// Starts the loads of a step. The error is why they cannot begin.
@@ -64,7 +63,6 @@ pub trait Loads {
     /// Waits for the loads that were asked to end, and keeps what they recorded.
     fn join(&mut self, t_ns: u64);
 
-    /// Ends the upstreams.
     fn stop_upstreams(&mut self);
 
     /// Requests that the upstreams saw and that such a trial must not make, with the verdict on them.

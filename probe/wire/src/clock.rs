@@ -28,7 +28,6 @@ pub fn thread_cpu_ns() -> u64 {
     ns_of(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
-/// CPU time of this process.
 pub fn process_cpu_ns() -> u64 {
     ns_of(libc::CLOCK_PROCESS_CPUTIME_ID)
 }

@@ -38,7 +38,6 @@ impl ToJson for Verdict {
 }
 
 to_json! {
-    /// The program has started.
     #[derive(Debug)]
     pub struct Started as "started" {
         pub version: u64,
@@ -109,7 +108,6 @@ to_json! {
 
     #[derive(Debug)]
     pub struct TrialOutcome as "outcome" {
-        /// The number of the request.
         pub number: Option<String>,
         pub outcome: Verdict,
         pub detail: String,

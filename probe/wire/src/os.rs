@@ -366,7 +366,6 @@ pub fn sched_getaffinity(thread: i32) -> Result<CpuSet> {
     Ok(set)
 }
 
-/// Sets the CPUs of this thread.
 pub fn sched_setaffinity(set: &CpuSet) -> Result<()> {
     let set = (set as *const CpuSet).cast();
     done(unsafe { libc::sched_setaffinity(0, size_of::<CpuSet>(), set) })

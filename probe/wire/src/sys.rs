@@ -233,7 +233,6 @@ pub fn tick_ns() -> u64 {
     1_000_000_000 / os::setting(libc::_SC_CLK_TCK, 100)
 }
 
-/// How many CPUs the host has that are online.
 pub fn online_cpus() -> u64 {
     os::setting(libc::_SC_NPROCESSORS_ONLN, 1)
 }

@@ -27,7 +27,6 @@ struct Entry {
     is_stamped: bool,
     /// Distinguishes connections of the same slot.
     generation: u32,
-    /// Listed in `unread`.
     unread: bool,
     out: Outbox,
 }

@@ -39,7 +39,6 @@ pub struct Decoder {
 /// This many bodies of a shard are compared with those of another server.
 const SAMPLED_BODIES: usize = 16;
 
-/// The state of one reply.
 #[derive(Default)]
 pub enum ReplyState {
     #[default]
@@ -62,7 +61,6 @@ pub struct Stream {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplyEvent {
     Status(u16),
-    /// A message of a stream.
     Message(CheckedMessage),
 }
 

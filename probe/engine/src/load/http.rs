@@ -18,7 +18,6 @@ pub enum Body {
     Layered,
 }
 
-/// Parses one response.
 #[derive(Debug)]
 pub struct ResponseParser {
     /// Once the head is complete.

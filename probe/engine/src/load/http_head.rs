@@ -5,7 +5,6 @@ use super::error::ErrorKind;
 use super::http::Body;
 use std::mem::MaybeUninit;
 
-/// Limits of a head.
 pub const MAX_HEAD_BYTES: usize = 256 * 1024;
 pub const MAX_FIELDS: usize = 1000;
 

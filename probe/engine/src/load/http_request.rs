@@ -154,7 +154,6 @@ impl RequestPlan {
         })
     }
 
-    /// The value of `Host`.
     pub fn host(&self) -> &str {
         let mut headers = self.headers.iter();
         let host = headers.find(|(name, _)| name.eq_ignore_ascii_case("host"));

@@ -59,7 +59,6 @@ impl Encoder {
         })
     }
 
-    /// The number of targets.
     pub fn targets(&self) -> usize {
         self.constant.len()
     }

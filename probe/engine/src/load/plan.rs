@@ -28,7 +28,6 @@ pub struct Plan {
     pub http2: Option<Http2Plan>,
     /// With it, connections go through a proxy.
     pub tunnel: Option<TunnelPlan>,
-    /// With it, connections have TLS.
     pub tls: Option<TlsPlan>,
     #[serde(default)]
     pub pacing: Pacing,
@@ -67,7 +66,6 @@ pub struct Plan {
     pub part: Option<EnginePart>,
 }
 
-/// The key `tls` of a plan.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TlsPlan {
@@ -95,7 +93,6 @@ pub struct TunnelPlan {
     pub authorization: Option<String>,
 }
 
-/// The key `http2` of a plan.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Http2Plan {
@@ -233,7 +230,6 @@ pub enum Framing {
     Line,
     /// The data of a server-sent event.
     Event,
-    /// For a WebSocket.
     Message,
 }
 
@@ -356,7 +352,6 @@ impl Plan {
         self.lead_s.map_or(0, nanoseconds)
     }
 
-    /// The maximum duration.
     pub fn duration_ns(&self) -> Option<u64> {
         let stairs = match &self.pacing {
             Pacing::Staircase { steps, .. } => Some(steps.iter().map(|step| step.duration_s).sum()),

@@ -108,7 +108,6 @@ pub struct LayerRecord {
 merged! {
 #[derive(Default, Serialize, Deserialize)]
 pub struct Record {
-    /// The replies to all requests.
     replies: Replies, Replies::merge;
     /// By target, where there are several.
     targets: Vec<Replies>, add_targets;

@@ -115,7 +115,6 @@ impl Drop for Logger {
     }
 }
 
-/// A log that is written.
 pub struct Log(JoinHandle<Summary>);
 
 impl Log {

@@ -20,7 +20,6 @@ pub struct StreamFormat {
     due_field: Option<Vec<u8>>,
 }
 
-/// The state of one stream.
 #[derive(Debug, Default)]
 pub struct StreamState {
     /// Messages so far, including the first.
@@ -33,7 +32,6 @@ pub struct StreamState {
     base_ns: u64,
 }
 
-/// A message of a stream, checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CheckedMessage {
     /// By how much it was late; None if its due time is not known.

@@ -68,7 +68,6 @@ struct Trial<'a, 'w> {
     output: ProgramOutput,
     /// None: nothing is compared.
     host: Option<HostBaseline>,
-    /// The CPUs of the program.
     cpus: CpuSet,
     reference: Option<reference::Times>,
     counters: Option<Counters>,

@@ -17,7 +17,6 @@ pub struct Setup<'a> {
     pub missing: Vec<String>,
     /// The CPUs that the probe was started with, where it has pinned itself to others.
     pub inherited_cpus: Vec<usize>,
-    /// Times of the reference computations.
     pub reference: Option<reference::Times>,
     pub signals: BorrowedFd<'a>,
     /// The state of the host and of the probe is compared before and after: counters, limits, settings.

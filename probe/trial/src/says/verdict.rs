@@ -22,7 +22,6 @@ pub struct Facts<'a> {
     pub signal: Option<i32>,
     /// The kernel killed a process of the tree for want of memory.
     pub out_of_memory: bool,
-    /// The error of a last line that has no newline.
     pub last_line_error: Option<&'a str>,
     /// Why the evidence may be that of work after the program's end.
     pub late: Option<&'a str>,

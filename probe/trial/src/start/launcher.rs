@@ -273,7 +273,6 @@ impl Launcher {
     }
 }
 
-/// The destinations of texts.
 struct Texts {
     next: *mut u8,
     end: usize,

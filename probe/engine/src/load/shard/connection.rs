@@ -60,7 +60,6 @@ impl Stage {
     }
 }
 
-/// The connection of a slot.
 #[derive(Default)]
 pub struct Connection {
     pub stage: Stage,
@@ -104,7 +103,6 @@ pub struct RequestProgress {
     pub answered: bool,
 }
 
-/// The stream of a connection.
 #[derive(Default)]
 pub struct StreamProgress {
     /// A message has arrived, on this connection or an earlier one of its slot.

@@ -19,7 +19,6 @@ struct Run {
     count: u64,
 }
 
-/// The times of a right reply.
 #[derive(Default)]
 pub struct ReplyTimes {
     pub latency_ns: u64,
@@ -66,7 +65,6 @@ impl Recorder {
         }
     }
 
-    /// The whole record.
     pub fn finish(mut self) -> Record {
         self.settle();
         self.record
@@ -165,7 +163,6 @@ impl Recorder {
         }
     }
 
-    /// A right reply.
     pub fn reply(&mut self, now_ns: u64, reply: &ReplyTimes) {
         let &ReplyTimes { latency_ns, service_ns, first_byte_ns, late_share, number, target } = reply;
         let is_whole = latency_ns == service_ns && first_byte_ns == Some(service_ns);

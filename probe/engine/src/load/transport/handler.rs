@@ -11,7 +11,6 @@ pub struct LayeredHandler<'a, H> {
     pub handler: &'a mut H,
 }
 
-/// The end of a connection.
 pub enum End {
     /// The load has closed it, or knows of it.
     Closed,

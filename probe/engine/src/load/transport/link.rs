@@ -75,7 +75,6 @@ pub struct Link {
     /// Between the socket and the session, where the load has TLS.
     pub tls: Option<Box<TlsSession>>,
     pub session: Session,
-    /// The slot that opened it.
     pub opener: Slot,
     /// The load has been told that it is connected.
     pub is_open: bool,
@@ -151,7 +150,6 @@ impl Links {
         self.partition.connection(slot as u64) + 1
     }
 
-    /// A slot opens a connection.
     pub fn open(&mut self, slot: Slot) -> Result<(), LayerError> {
         let number = self.number(slot);
         let tls = self.layers.tls.as_ref().map(TlsSession::new).transpose()?;

@@ -21,7 +21,6 @@ use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// An error of a connection.
 #[derive(Debug)]
 pub struct LayerError {
     pub kind: ErrorKind,

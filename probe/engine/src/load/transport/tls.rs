@@ -68,7 +68,6 @@ impl TlsConfig {
 #[derive(Debug)]
 struct Identity {
     key: Option<Arc<CertifiedKey>>,
-    /// A server has asked for it.
     was_asked: AtomicBool,
 }
 
@@ -111,7 +110,6 @@ impl ResolvesClientCert for Identity {
     }
 }
 
-/// The certificates of a file.
 fn certificates(file: &str) -> Result<Vec<CertificateDer<'static>>, String> {
     let read = CertificateDer::pem_file_iter(file).and_then(Iterator::collect);
     let certificates: Vec<_> = read.map_err(|error| match error {
@@ -136,7 +134,6 @@ fn system_roots() -> Result<Vec<CertificateDer<'static>>, String> {
     Ok(loaded.certs)
 }
 
-/// The session of one connection.
 pub struct TlsSession {
     connection: ClientConnection,
     client: Arc<ClientConfig>,

@@ -12,7 +12,6 @@ pub struct Tunnel {
     held: Vec<u8>,
 }
 
-/// The CONNECT request.
 pub fn request(plan: &TunnelPlan) -> Vec<u8> {
     let TunnelPlan { authority, authorization } = plan;
     let credentials = authorization

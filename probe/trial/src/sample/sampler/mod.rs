@@ -162,7 +162,6 @@ impl Sampler {
         self.samples > 0 && !self.has_seen
     }
 
-    /// A regular sample.
     pub fn regular(&mut self, now_ns: u64, cgroup: Option<&Cgroup>) -> TakenSample {
         let before = thread_cpu_ns();
         let sample = self.sample(now_ns, None, cgroup);

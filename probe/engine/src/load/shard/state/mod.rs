@@ -335,7 +335,6 @@ impl Shard {
         Next::Close
     }
 
-    /// Logs a request that has ended.
     #[inline]
     fn log(&mut self, slot: Slot, end_ns: u64, error: Option<&'static str>) {
         let Some(log) = &mut self.config.log else {

@@ -28,7 +28,6 @@ impl Http2Requests {
         Http2Requests { scheme: if secure { "https" } else { "http" }, kept: Vec::new() }
     }
 
-    /// The request of these bytes.
     pub fn prepare(&mut self, bytes: &Rc<[u8]>) -> Result<Http2Request, LayerError> {
         let known = self.kept.iter().find(|(kept, _)| Rc::ptr_eq(kept, bytes));
         if let Some((_, prepared)) = known {
