@@ -53,24 +53,6 @@ impl Clone for Spares {
     }
 }
 
-impl Spares {
-    fn open(&mut self, root: &OwnedFd, path: &OsStr, flags: i32) -> os::Result<OwnedFd> {
-        while self.0.len() < SPARES {
-            match root.try_clone() {
-                Ok(spare) => self.0.push(spare),
-                Err(_) => break,
-            }
-        }
-        match openat(root, path, flags) {
-            Err(Errno::MFILE | Errno::NFILE) => {
-                self.0.clear();
-                openat(root, path, flags)
-            }
-            opened => opened,
-        }
-    }
-}
-
 /// Reads files below /proc with one buffer, and no allocation for each. A clone has a buffer of its own.
 #[derive(Clone)]
 pub struct ProcFs {
@@ -107,12 +89,30 @@ impl ProcFs {
         Ok(procfs)
     }
 
-    /// The text of a file below /proc; None when its process has gone.
-    pub fn read(&mut self, path: std::fmt::Arguments) -> Option<&[u8]> {
+    /// Opens a file or a folder below /proc.
+    fn open_below(&mut self, path: std::fmt::Arguments, flags: i32) -> Option<OwnedFd> {
         self.path.clear();
         self.path.write_fmt(path).ok()?;
-        let flags = libc::O_RDONLY;
-        let file = self.spares.open(&self.root, OsStr::from_bytes(&self.path), flags).ok()?;
+        let Spares(spares) = &mut self.spares;
+        while spares.len() < SPARES {
+            match self.root.try_clone() {
+                Ok(spare) => spares.push(spare),
+                Err(_) => break,
+            }
+        }
+        let path = OsStr::from_bytes(&self.path);
+        match openat(&self.root, path, flags) {
+            Err(Errno::MFILE | Errno::NFILE) => {
+                spares.clear();
+                openat(&self.root, path, flags).ok()
+            }
+            opened => opened.ok(),
+        }
+    }
+
+    /// The text of a file below /proc; None when its process has gone.
+    pub fn read(&mut self, path: std::fmt::Arguments) -> Option<&[u8]> {
+        let file = self.open_below(path, libc::O_RDONLY)?;
         let mut done = 0;
         loop {
             if done == self.buffer.len() {
@@ -165,16 +165,9 @@ impl ProcFs {
 
     /// Appends the names in a folder below /proc that are numbers.
     pub fn numbers(&mut self, path: std::fmt::Arguments, into: &mut Vec<i32>) {
-        self.path.clear();
-        if self.path.write_fmt(path).is_err() {
-            return;
-        }
-        let flags = libc::O_RDONLY | libc::O_DIRECTORY;
-        let file = self.spares.open(&self.root, OsStr::from_bytes(&self.path), flags);
-        let folder = file.and_then(os::Dir::new);
-        if let Ok(folder) = folder {
-            into.extend(folder.flatten().filter_map(|name| name.to_str()?.parse::<i32>().ok()));
-        }
+        let folder = self.open_below(path, libc::O_RDONLY | libc::O_DIRECTORY);
+        let names = folder.and_then(|folder| os::Dir::new(folder).ok()).into_iter().flatten().flatten();
+        into.extend(names.filter_map(|name| name.to_str()?.parse::<i32>().ok()));
     }
 
     /// The folder of the descriptors of a thread; None when it cannot be read.

@@ -23,38 +23,24 @@ impl Fault {
     }
 }
 
-pub struct FaultSchedule {
-    /// In descending order of their times.
-    pending: Vec<(u64, Fault)>,
-}
-
-impl FaultSchedule {
-    pub fn new(plan: &StreamPlan, start_ns: u64) -> FaultSchedule {
-        let at = |s: f64| start_ns + nanoseconds(s);
-        let mut pending = Vec::new();
-        if let Some(pause) = plan.pause {
-            pending.push((at(pause.at_s), Fault::Pause));
-            pending.push((at(pause.at_s + pause.for_s), Fault::Resume));
-        }
-        pending.extend(plan.reset.map(|reset| (at(reset.at_s), Fault::Reset)));
-        pending.sort_by_key(|&(at_ns, _)| std::cmp::Reverse(at_ns));
-        FaultSchedule { pending }
+/// The faults of a plan, the last first, and when they are due.
+pub fn schedule(plan: &StreamPlan, start_ns: u64) -> Vec<(u64, Fault)> {
+    let at = |s: f64| start_ns + nanoseconds(s);
+    let mut faults = Vec::new();
+    if let Some(pause) = plan.pause {
+        faults.push((at(pause.at_s), Fault::Pause));
+        faults.push((at(pause.at_s + pause.for_s), Fault::Resume));
     }
-
-    pub fn next_ns(&self) -> Option<u64> {
-        self.pending.last().map(|&(at_ns, _)| at_ns)
-    }
-
-    pub fn take_due(&mut self, now_ns: u64) -> Option<Fault> {
-        self.next_ns().filter(|&at_ns| at_ns <= now_ns)?;
-        self.pending.pop().map(|(_, fault)| fault)
-    }
+    faults.extend(plan.reset.map(|reset| (at(reset.at_s), Fault::Reset)));
+    faults.sort_by_key(|&(at_ns, _)| std::cmp::Reverse(at_ns));
+    faults
 }
 
 impl Shard {
     /// Injects the faults that are due into streams that are open.
     pub fn inject_faults<I: Io>(&mut self, now: u64, io: &mut I) {
-        while let Some(fault) = self.faults.take_due(now) {
+        while let Some(&(_, fault)) = self.faults.last().filter(|(at_ns, _)| *at_ns <= now) {
+            self.faults.pop();
             for slot in 0..self.connections.len() {
                 let id = self.config.connection_id(slot);
                 let connection = &mut self.connections[slot];
@@ -102,15 +88,10 @@ mod tests {
             reset: Some(ResetPlan { percent: 20, at_s: 2.0 }),
             ..StreamPlan::default()
         };
-        let mut faults = FaultSchedule::new(&plan, 5);
-        assert_eq!(faults.next_ns(), Some(1_000_000_005));
-        assert_eq!(faults.take_due(1_000_000_004), None);
-        assert_eq!(faults.take_due(1_000_000_005), Some(Fault::Pause));
-        assert_eq!(faults.take_due(1_000_000_005), None);
-        assert_eq!(faults.take_due(9_000_000_000), Some(Fault::Reset));
-        assert_eq!(faults.take_due(9_000_000_000), Some(Fault::Resume));
-        assert_eq!(faults.take_due(u64::MAX), None);
-        assert_eq!(FaultSchedule::new(&StreamPlan::default(), 5).next_ns(), None);
+        let [pause_ns, reset_ns, resume_ns] = [1_000_000_005, 2_000_000_005, 3_000_000_005];
+        let expected = [(resume_ns, Fault::Resume), (reset_ns, Fault::Reset), (pause_ns, Fault::Pause)];
+        assert_eq!(schedule(&plan, 5), expected);
+        assert_eq!(schedule(&StreamPlan::default(), 5), []);
         let count = |hit: &dyn Fn(u64) -> bool| (1..=1000).filter(|&id| hit(id)).count();
         assert_eq!(count(&|id| Fault::Pause.hits(&plan, id)), 100);
         assert_eq!(count(&|id| Fault::Reset.hits(&plan, id)), 200);

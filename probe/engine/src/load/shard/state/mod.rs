@@ -19,7 +19,7 @@ use crate::load::shard::dialer::Dialer;
 use crate::load::shard::recorder::{Recorder, ReplyTimes};
 use crate::load::shard::wait::{Deferral, ReadLateness, Wakeup};
 use crate::load::shard::ShardConfig;
-use faults::FaultSchedule;
+use faults::Fault;
 use std::collections::VecDeque;
 use std::io;
 use wire::clock::now_ns;
@@ -50,7 +50,8 @@ pub struct Shard {
     free: VecDeque<Slot>,
     dialer: Dialer,
     arrivals: Arrivals,
-    faults: FaultSchedule,
+    /// In descending order of their times.
+    faults: Vec<(u64, Fault)>,
     /// Before the load begins: each connection is asked once.
     is_lead: bool,
     recorder: Recorder,
@@ -87,7 +88,7 @@ impl Shard {
             free: VecDeque::with_capacity(count),
             dialer: Dialer::new(&config),
             arrivals,
-            faults: FaultSchedule::new(&plan.stream, config.start_ns),
+            faults: faults::schedule(&plan.stream, config.start_ns),
             is_lead: plan.lead_s.is_some() && plan.open_loop(),
             recorder,
             samples_reads: plan.stamping() == Stamping::Sampled,
@@ -136,7 +137,8 @@ impl Shard {
             return Wakeup::at(sweep_ns);
         }
         let request = self.arrivals.wake_ns().filter(|_| !self.free.is_empty());
-        let times = [self.arrivals.end_ns, self.faults.next_ns(), self.dialer.next_ns()];
+        let fault_ns = self.faults.last().map(|&(at_ns, _)| at_ns);
+        let times = [self.arrivals.end_ns, fault_ns, self.dialer.next_ns()];
         let other_ns = times.into_iter().flatten().fold(sweep_ns, u64::min);
         let wakeup = match request {
             Some(at_ns) if at_ns <= other_ns => Wakeup { is_exact: true, ..Wakeup::at(at_ns) },
