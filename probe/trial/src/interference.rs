@@ -91,9 +91,8 @@ impl Interference {
 /// Settings that only root can change: which process the kernel kills when memory runs out, which program it starts
 /// after a crash, settings that all trials share, how fast clocks go, and the mounts where the probe looks.
 struct Environment {
-    oom_score: Option<Vec<u8>>,
-    core_pattern: Option<Vec<u8>>,
-    settings: Vec<(&'static str, Option<Vec<u8>>)>,
+    /// Texts of files, by the names of those.
+    files: Vec<(&'static str, Option<Vec<u8>>)>,
     devices: [Option<u64>; 2],
     now_ns: u64,
     ahead_of_raw_ns: i64,
@@ -102,10 +101,9 @@ struct Environment {
 impl Environment {
     fn read(files: &KernelFiles, plain: bool) -> Environment {
         let settings = files.settings.iter().filter(|_| !plain);
+        let files = files.of_probe.iter().chain(settings);
         Environment {
-            settings: settings.map(|(name, file)| (*name, file.read())).collect(),
-            oom_score: files.oom_score.read(),
-            core_pattern: files.core_pattern.read(),
+            files: files.map(|(name, file)| (*name, file.read())).collect(),
             devices: ["/proc", "/dev/shm"].map(|path| fs::metadata(path).ok().map(|file| file.dev())),
             now_ns: clock::now_ns(),
             ahead_of_raw_ns: clock::ahead_of_raw_ns(),
@@ -115,22 +113,13 @@ impl Environment {
     fn changed_to(&self, now: &Environment) -> Vec<String> {
         let passed_ns = now.now_ns.saturating_sub(self.now_ns);
         let gained_ns = now.ahead_of_raw_ns.abs_diff(self.ahead_of_raw_ns);
-        let changes = [
-            (self.oom_score != now.oom_score, "the probe's oom_score_adj was changed"),
-            (self.core_pattern != now.core_pattern, "kernel.core_pattern was changed"),
-            (
-                gained_ns > passed_ns / CLOCK_TOLERANCE + CLOCK_GRAIN_NS,
-                "the rate of the host's clocks was changed",
-            ),
-            (self.devices != now.devices, "/proc or /dev/shm of the probe was replaced"),
-        ];
-        let changed = changes.into_iter().filter(|(changed, _)| *changed);
-        let settings = self.settings.iter().zip(&now.settings);
-        let settings = settings.filter(|(before, now)| before != now);
-        changed
-            .map(|(_, text)| text.to_owned())
-            .chain(settings.map(|((name, _), _)| format!("{name} was changed")))
-            .collect()
+        let is_other_rate = gained_ns > passed_ns / CLOCK_TOLERANCE + CLOCK_GRAIN_NS;
+        let rate = is_other_rate.then_some("the rate of the host's clocks");
+        let files = self.files.iter().zip(&now.files).filter(|(before, now)| before != now);
+        let changed = rate.into_iter().chain(files.map(|((name, _), _)| *name));
+        let replaced = "/proc or /dev/shm of the probe was replaced".to_owned();
+        let replaced = (self.devices != now.devices).then_some(replaced);
+        replaced.into_iter().chain(changed.map(|name| format!("{name} was changed"))).collect()
     }
 }
 
@@ -142,15 +131,15 @@ mod tests {
     fn settings_that_were_changed_are_named() {
         let files = KernelFiles::open().unwrap();
         let of = |value: &[u8]| Environment {
-            settings: vec![("/proc/sys/a", Some(b"1".to_vec())), ("/proc/sys/b", Some(value.to_vec()))],
+            files: vec![("/proc/sys/a", Some(b"1".to_vec())), ("/proc/sys/b", Some(value.to_vec()))],
             ..Environment::read(&files, true)
         };
         assert!(of(b"2").changed_to(&of(b"2")).is_empty());
         assert_eq!(of(b"2").changed_to(&of(b"3")), ["/proc/sys/b was changed"]);
         // Only for root, and never for a plain command.
-        let count = |plain| Environment::read(&files, plain).settings.len();
-        assert_eq!(count(false), files.settings.len());
-        assert_eq!(count(true), 0);
+        let count = |plain| Environment::read(&files, plain).files.len();
+        assert_eq!(count(false), 2 + files.settings.len());
+        assert_eq!(count(true), 2);
     }
 
     /// All times would be shorter, also if the rate is as before at the end. NTP's own corrections are smaller.

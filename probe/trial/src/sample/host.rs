@@ -13,9 +13,8 @@ pub struct KernelFiles {
     pub procfs: ProcFs,
     /// The figures of trials for which /proc has no values.
     pub missing: Vec<String>,
-    /// The probe's own.
-    pub oom_score: ReopenedFile,
-    pub core_pattern: ReopenedFile,
+    /// What concerns the probe itself, or programs that crash, by names for messages.
+    pub of_probe: [(&'static str, ReopenedFile); 2],
     /// The status of the process that started the probe.
     parent: ReopenedFile,
     /// Settings of the host that change what programs can do, by their names. Only root can change them, so there are
@@ -71,12 +70,14 @@ impl KernelFiles {
             missing.push("PSS: /proc/self/smaps_rollup cannot be read".into());
         }
         Ok(KernelFiles {
-            oom_score: ReopenedFile::open("/proc/self/oom_score_adj"),
+            of_probe: [
+                ("the probe's oom_score_adj", ReopenedFile::open("/proc/self/oom_score_adj")),
+                ("kernel.core_pattern", ReopenedFile::open("/proc/sys/kernel/core_pattern")),
+            ],
             settings: match os::user_id() == 0 {
                 true => SETTINGS.map(|name| (name, ReopenedFile::open(name))).into(),
                 false => Vec::new(),
             },
-            core_pattern: ReopenedFile::open("/proc/sys/kernel/core_pattern"),
             parent: ReopenedFile::open(&format!("/proc/{}/status", os::parent_id().unwrap_or_default())),
             stat: ReopenedFile::open("/proc/stat"),
             cpu: ReopenedFile::open("/proc/pressure/cpu"),
