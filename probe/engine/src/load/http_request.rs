@@ -142,9 +142,7 @@ fn slash() -> String {
 impl RequestPlan {
     /// The value of a header that identifies a request to upstreams, by the request's number.
     pub fn id(&self) -> Option<impl Fn(u64) -> String> {
-        let mut headers = self.headers.iter();
-        let (_, value) = headers.find(|(name, _)| name.eq_ignore_ascii_case(ID_HEADER))?;
-        let pieces = pieces(None, ID_HEADER, value, &["n"]).ok()?;
+        let pieces = pieces(None, ID_HEADER, self.header(ID_HEADER)?, &["n"]).ok()?;
         let is_of_each = !pieces.is_constant();
         is_of_each.then_some(move |number| {
             let values = Values { id: 0, number, row: &[] };
@@ -154,10 +152,9 @@ impl RequestPlan {
         })
     }
 
-    pub fn host(&self) -> &str {
+    fn header(&self, name: &str) -> Option<&str> {
         let mut headers = self.headers.iter();
-        let host = headers.find(|(name, _)| name.eq_ignore_ascii_case("host"));
-        host.map_or("", |(_, value)| value)
+        headers.find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 
     /// The targets, one or more.
@@ -211,7 +208,7 @@ impl RequestPlan {
             lines.append(value);
             lines.push_text(b"\r\n");
         }
-        if self.host().is_empty() {
+        if self.header("host").unwrap_or_default().is_empty() {
             return Err("load: request: HTTP/1.1 needs a Host header".into());
         }
         if self.close {
