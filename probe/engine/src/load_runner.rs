@@ -24,6 +24,7 @@ use wire::messages::{Failure, Verdict};
 use wire::os::CpuSet;
 use wire::pin;
 use wire::request::{seconds, Service};
+use wire::text::failed;
 use wire::units::nanoseconds;
 use wire::writer::{ReaderGone, Writer};
 
@@ -260,7 +261,7 @@ impl Loads for LoadRunner {
             return Ok(Vec::new());
         };
         pin::check("stub: cpus", &plan.cpus)?;
-        let stub = Stub::listen(plan).map_err(|error| format!("stub: cannot listen: {error}"))?;
+        let stub = Stub::listen(plan).map_err(failed("stub: cannot listen"))?;
         let ports = stub.ports.clone();
         self.stub = Some(stub);
         Ok(ports)
@@ -296,7 +297,7 @@ impl Loads for LoadRunner {
         let start_ns = now_ns();
         for (load, plan, prepared) in prepared {
             let engine = prepared.start(start_ns);
-            let engine = engine.map_err(|error| format!("load: cannot start a thread: {error}"))?;
+            let engine = engine.map_err(failed("load: cannot start a thread"))?;
             self.running.push(RunningLoad { load, plan, engine });
         }
         Ok(())

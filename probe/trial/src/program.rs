@@ -12,6 +12,7 @@ use wire::os::{parent_id, set_parent_death_signal};
 use wire::request::{Use, Work, PROTOCOL};
 use wire::requests::Requests;
 use wire::sys;
+use wire::text::failed;
 use wire::writer::{ReaderGone, Writer};
 
 const HELP: &str = " carries out trials of Ringside, one after another: it reads requests
@@ -44,12 +45,11 @@ pub fn main(name: &str, engine: Option<&Engine>) -> ExitCode {
 /// The error is why a trial did not take place.
 fn run(engine: Option<&Engine>) -> Result<ExitCode, String> {
     let parent = parent_id();
-    let system = |what: &str, error: std::io::Error| format!("{what}: {error}");
-    set_parent_death_signal(libc::SIGTERM).map_err(|error| system("PR_SET_PDEATHSIG", error.into()))?;
+    set_parent_death_signal(libc::SIGTERM).map_err(failed("PR_SET_PDEATHSIG"))?;
     // Before anything else: from here on no signal is lost.
-    let signals = sys::signal_file().map_err(|error| system("signalfd", error))?;
-    sys::set_dumpable(false).map_err(|error| system("PR_SET_DUMPABLE", error))?;
-    let mut requests = Requests::of_stdin().map_err(|error| system("stdin", error))?;
+    let signals = sys::signal_file().map_err(failed("signalfd"))?;
+    sys::set_dumpable(false).map_err(failed("PR_SET_DUMPABLE"))?;
+    let mut requests = Requests::of_stdin().map_err(failed("stdin"))?;
     // Without any request, the error is that of an empty one.
     let mut line = requests.next(&signals)?.unwrap_or_default();
     let mut work = Work::parse(&line)?;

@@ -19,6 +19,7 @@ use wire::os::{become_subreaper, parent_id};
 use wire::pin::ProbeCpus;
 use wire::request::{Request, Service};
 use wire::requests::Requests;
+use wire::text::failed;
 use wire::writer::{ReaderGone, Writer};
 
 /// In an argument of the program: replaced by the URLs of its upstreams.
@@ -56,14 +57,14 @@ impl<'a> Session<'a> {
         shared: Result<Option<SharedMemory>, String>,
         engine: Option<&'a Engine>,
     ) -> Result<Session<'a>, String> {
-        become_subreaper().map_err(|error| format!("PR_SET_CHILD_SUBREAPER: {error}"))?;
+        become_subreaper().map_err(failed("PR_SET_CHILD_SUBREAPER"))?;
         let outside = outside.map(|why| format!("namespaces of the probe's own: {why}"));
         let mut lacking = Vec::from_iter(outside);
         let shared = shared.unwrap_or_else(|why| {
             lacking.push(format!("shared memory of the probe's own: {why}"));
             None
         });
-        let files = Rc::new(KernelFiles::open().map_err(|error| format!("/proc: {error}"))?);
+        let files = Rc::new(KernelFiles::open().map_err(failed("/proc"))?);
         Ok(Session {
             engine,
             parent,
@@ -71,7 +72,7 @@ impl<'a> Session<'a> {
             places: Places::new(shared),
             cpus: ProbeCpus::inherited()?,
             cgroup: None,
-            launcher: Launcher::new().map_err(|error| format!("memory of the launcher: {error}"))?,
+            launcher: Launcher::new().map_err(failed("memory of the launcher"))?,
             trials: 0,
             last_ns: 0,
             procfs: files.procfs.clone(),
@@ -104,8 +105,7 @@ impl<'a> Session<'a> {
         let setup =
             Setup { loads, missing, inherited_cpus, reference, signals: signals.as_fd(), is_compared };
         let begin_ns = clock::now_ns();
-        let done = run(&request, setup, self, notices, writer)
-            .map_err(|error| format!("cannot begin the trial: {error}"))?;
+        let done = run(&request, setup, self, notices, writer).map_err(failed("cannot begin the trial"))?;
         Ok(done.map(|(is_good, cgroup)| {
             self.cgroup = cgroup;
             self.last_ns = clock::now_ns().saturating_sub(begin_ns);

@@ -2,6 +2,7 @@
 
 use crate::os::{sched_getaffinity, sched_setaffinity, CpuSet};
 use crate::request::Request;
+use crate::text::failed;
 
 /// The CPUs of a probe that carries out one trial after another.
 pub struct ProbeCpus {
@@ -14,7 +15,7 @@ pub struct ProbeCpus {
 
 impl ProbeCpus {
     pub fn inherited() -> Result<ProbeCpus, String> {
-        let own = sched_getaffinity(0).map_err(|error| format!("CPU affinity: {error}"))?;
+        let own = sched_getaffinity(0).map_err(failed("CPU affinity"))?;
         Ok(ProbeCpus { own, usable: Vec::new() })
     }
 
@@ -28,7 +29,7 @@ impl ProbeCpus {
         if request.probe_cpus.is_empty() {
             // An earlier trial may have pinned it.
             if sched_getaffinity(0) != Ok(self.own) {
-                sched_setaffinity(&self.own).map_err(|error| format!("CPU affinity: {error}"))?;
+                sched_setaffinity(&self.own).map_err(failed("CPU affinity"))?;
             }
             return Ok(Vec::new());
         }

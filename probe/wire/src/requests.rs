@@ -2,6 +2,7 @@
 
 use crate::os::{poll, PollFd};
 use crate::sys;
+use crate::text::failed;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::mem;
@@ -62,7 +63,7 @@ impl Requests {
             return Ok(None);
         }
         let mut limited = (&mut self.reader).take(MAX_BYTES);
-        limited.read_until(b'\n', &mut line).map_err(|error| format!("stdin: {error}"))?;
+        limited.read_until(b'\n', &mut line).map_err(failed("stdin"))?;
         match line.len() as u64 {
             0 => Ok(None),
             MAX_BYTES => Err(format!("more than {MAX_BYTES} bytes in one line")),
@@ -77,7 +78,7 @@ impl Requests {
         }
         let mut bytes = Vec::new();
         let mut limited = (&mut self.reader).take(count + 1);
-        limited.read_to_end(&mut bytes).map_err(|error| format!("stdin: {error}"))?;
+        limited.read_to_end(&mut bytes).map_err(failed("stdin"))?;
         match bytes.pop() {
             Some(b'\n') if bytes.len() as u64 == count => Ok(bytes),
             _ => Err("load: stdin ended within the body".into()),

@@ -3,6 +3,11 @@
 /// How much of a text is shown.
 const MAX_CHARS: usize = 80;
 
+/// For `map_err`: what failed, and why.
+pub fn failed<E: std::fmt::Display>(what: &str) -> impl Fn(E) -> String + '_ {
+    move |error| format!("{what}: {error}")
+}
+
 /// The start of bytes in quotes, as `quoted`.
 pub fn quoted_bytes(bytes: &[u8]) -> String {
     // A character has four bytes at most; one more shows that there is more.

@@ -20,6 +20,7 @@ use std::thread::{Builder, JoinHandle};
 use trial::tree::procfs::kib_field;
 use wire::clock::{now_ns, sleep_until};
 use wire::pin;
+use wire::text::failed;
 use wire::units::nanoseconds;
 
 /// Descriptors that the probe needs besides those of connections; ringside's check is the same.
@@ -248,7 +249,7 @@ fn slack_ns(plan: &Plan, missing: &mut Vec<String>) -> Result<(u64, u64), String
     let cpus = plan.cpus.clone();
     let measured = std::thread::spawn(move || sleeps_late_ns(&cpus)).join();
     let late_ns = measured.map_err(|_| "load: the measuring of sleeps panicked")?;
-    let late_ns = late_ns.map_err(|error| format!("load: {error}"))?;
+    let late_ns = late_ns.map_err(failed("load"))?;
     let slack_ns = match plan.slack_s {
         Some(slack_s) => nanoseconds(slack_s),
         None if late_ns <= SLACK_NS => SLACK_NS,

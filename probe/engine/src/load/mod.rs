@@ -40,6 +40,7 @@ use std::sync::Arc;
 use text::latin1_text;
 use wire::clock;
 use wire::requests::Requests;
+use wire::text::failed;
 use wire::writer::{ReaderGone, Writer};
 
 /// Runs a load by itself; a part of one starts when `requests` has another line. The outer error is why it could not
@@ -71,7 +72,7 @@ pub fn run(
         start_ns = clock::now_ns();
     }
     let started = prepared.start(start_ns);
-    let mut engine = started.map_err(|error| format!("load: cannot start a thread: {error}"))?;
+    let mut engine = started.map_err(failed("load: cannot start a thread"))?;
     let watched = live::watch(&plan, &mut engine, signals, writer);
     let written = report::write(&plan, &engine.finish(), writer);
     Ok(watched.and(written))

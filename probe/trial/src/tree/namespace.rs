@@ -12,6 +12,7 @@ use std::sync::OnceLock;
 use wire::os::{self, mount, new_session, parent_id, poll, read, set_parent_death_signal, statat, write};
 use wire::os::{CloneArgs, PollFd};
 use wire::sys;
+use wire::text::failed;
 
 /// The host's facts about the process inside, which would no longer see them.
 struct Outside {
@@ -32,10 +33,8 @@ pub enum Side {
 /// Makes the namespaces, and a process inside. The error is why there are none: this process then goes on as before.
 /// `parent`: the process that started this one, which has one thread.
 pub fn enter(signals: &OwnedFd, parent: Option<i32>) -> Result<Side, String> {
-    let failed = |what: &str, error: io::Error| format!("{what}: {error}");
-    let flags = libc::O_RDONLY | libc::O_DIRECTORY;
-    let proc = os::open("/proc", flags).map_err(|error| failed("/proc", error.into()))?;
-    let (inside, outside) = UnixStream::pair().map_err(|error| failed("a pair of sockets", error))?;
+    let proc = os::open("/proc", libc::O_RDONLY | libc::O_DIRECTORY).map_err(failed("/proc"))?;
+    let (inside, outside) = UnixStream::pair().map_err(failed("a pair of sockets"))?;
     let pid = std::process::id();
     // Root needs no namespace of users: in one it would lose rights that contenders may need.
     let user = Some((os::user_id(), os::group_id())).filter(|(user, _)| *user != 0);
@@ -49,7 +48,7 @@ pub fn enter(signals: &OwnedFd, parent: Option<i32>) -> Result<Side, String> {
     // SAFETY: without CLONE_VM and with no stack this is a fork. This process has one thread, so no lock can be held by
     // another.
     let child = unsafe { os::clone3(&args) };
-    match child.map_err(|error| failed("clone", error.into()))? {
+    match child.map_err(failed("clone"))? {
         0 => {
             drop(outside);
             let done = prepare(user);
@@ -121,17 +120,15 @@ fn map_user((uid, gid): (u32, u32)) -> io::Result<()> {
 /// In the new process: ends with the one outside, and has a /proc of its own. `user`: that of a namespace of users, and its
 /// group.
 fn prepare(user: Option<(u32, u32)>) -> Result<(), String> {
-    let failed = |what: &str, error: io::Error| format!("{what}: {error}");
-    set_parent_death_signal(libc::SIGKILL).map_err(|error| failed("PR_SET_PDEATHSIG", error.into()))?;
-    user.map_or(Ok(()), map_user).map_err(|error| failed("map of users", error))?;
+    set_parent_death_signal(libc::SIGKILL).map_err(failed("PR_SET_PDEATHSIG"))?;
+    user.map_or(Ok(()), map_user).map_err(failed("map of users"))?;
     // Later mounts outside show inside, but not the other way round.
     let slave = libc::MS_SLAVE | libc::MS_REC;
-    mount("", "/", "", slave, None).map_err(|error| failed("mounts", error.into()))?;
+    mount("", "/", "", slave, None).map_err(failed("mounts"))?;
     let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
-    mount("proc", "/proc", "proc", flags, None).map_err(|error| failed("mount of /proc", error.into()))?;
+    mount("proc", "/proc", "proc", flags, None).map_err(failed("mount of /proc"))?;
     // The session and the group that it was born into have no numbers here.
-    new_session().map_err(|error| failed("setsid", error.into()))?;
-    Ok(())
+    new_session().map_err(failed("setsid"))
 }
 
 /// The line in which the new process says what it could not do; None if it ended without one.

@@ -19,6 +19,7 @@ use std::io::{BufRead, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use verify::{is_self_signed, Verifier};
+use wire::text::failed;
 
 /// Shared by all sessions of a load.
 pub struct TlsConfig {
@@ -35,7 +36,7 @@ impl TlsConfig {
         let provider = Arc::new(default_provider());
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
-            .map_err(|error| format!("load: tls: {error}"))?
+            .map_err(failed("load: tls"))?
             .dangerous();
         let identity = Arc::new(Identity::new(plan, &provider)?);
         let verifier = if plan.insecure {

@@ -9,6 +9,7 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 use std::sync::Arc;
+use wire::text::failed;
 
 /// Accepts certificates that a trusted authority has signed, and those that the user named themselves.
 #[derive(Debug)]
@@ -27,7 +28,7 @@ impl Verifier {
     ) -> Result<Verifier, String> {
         let mut verifier = Verifier::accepting_any(&provider);
         let built = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build();
-        verifier.by_authority = Some(built.map_err(|error| format!("load: tls: {error}"))?);
+        verifier.by_authority = Some(built.map_err(failed("load: tls"))?);
         verifier.named = named;
         Ok(verifier)
     }
