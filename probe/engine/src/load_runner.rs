@@ -122,9 +122,7 @@ impl LoadRunner {
 
     /// A plan whose rates are multiples of what an earlier step showed, with the rates themselves.
     fn at_own_rate(&self, plan: &Plan) -> Result<Plan, String> {
-        let Some(name) = plan.rates_of() else {
-            return Ok(plan.clone());
-        };
+        let Some(name) = plan.rates_of() else { return Ok(plan.clone()) };
         let mut finished = self.finished.iter();
         let first = finished.find(|load| self.steps[load.step].name == name && load.load == 0);
         let outcome = first.map(|load| &load.outcome);
@@ -257,9 +255,7 @@ impl LoadRunner {
 
 impl Loads for LoadRunner {
     fn listen(&mut self) -> Result<Vec<u16>, String> {
-        let Some(plan) = &self.stub_plan else {
-            return Ok(Vec::new());
-        };
+        let Some(plan) = &self.stub_plan else { return Ok(Vec::new()) };
         pin::check("stub: cpus", &plan.cpus)?;
         let stub = Stub::listen(plan).map_err(failed("stub: cannot listen"))?;
         let ports = stub.ports.clone();

@@ -18,9 +18,7 @@ fn checked<'a>(check: &BodyCheck, pieces: impl Iterator<Item = &'a [u8]>) -> (bo
 }
 
 fuzz_target!(|data: &[u8]| {
-    let [kind, cut, length, rest @ ..] = data else {
-        return;
-    };
+    let [kind, cut, length, rest @ ..] = data else { return };
     let (expected, body) = rest.split_at(usize::from(*length).min(rest.len()));
     // A character for each byte.
     let text = || Some(expected.iter().map(|&byte| char::from(byte)).collect::<String>());

@@ -30,9 +30,7 @@ fn read<'a>(pieces: impl Iterator<Item = &'a [u8]>, total: usize) -> Read {
 }
 
 fuzz_target!(|data: &[u8]| {
-    let Some((first, data)) = data.split_first() else {
-        return;
-    };
+    let Some((first, data)) = data.split_first() else { return };
     let whole = read(std::iter::once(data), data.len());
     assert_eq!(read(data.chunks(1), data.len()), whole);
     let (left, right) = data.split_at(usize::from(*first).min(data.len()));

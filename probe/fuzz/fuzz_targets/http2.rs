@@ -101,9 +101,7 @@ fn read<'a>(pieces: impl Iterator<Item = &'a [u8]>, total: usize, behaviour: Beh
 }
 
 fuzz_target!(|data: &[u8]| {
-    let [first, cut, data @ ..] = data else {
-        return;
-    };
+    let [first, cut, data @ ..] = data else { return };
     let behaviour = Behaviour {
         lanes: usize::from(first & 3) + 1,
         sends_again: first & 4 == 4,

@@ -25,9 +25,7 @@ fn read<'a>(
 }
 
 fuzz_target!(|data: &[u8]| {
-    let Some((&first, data)) = data.split_first() else {
-        return;
-    };
+    let Some((&first, data)) = data.split_first() else { return };
     let format = StreamFormat::new(&StreamPlan {
         first: Some("Welcome: {id}".into()),
         chunk: Some("Chunk {k} for {id}".into()),

@@ -6,9 +6,7 @@ use libfuzzer_sys::fuzz_target;
 use engine::load::record::Record;
 
 fuzz_target!(|data: &[u8]| {
-    let Ok(record) = serde_json::from_slice::<Record>(data) else {
-        return;
-    };
+    let Ok(record) = serde_json::from_slice::<Record>(data) else { return };
     let mut merged = Record::default();
     merged.merge(&record);
     for (_, histogram) in merged.histograms() {

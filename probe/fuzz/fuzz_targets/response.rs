@@ -26,9 +26,7 @@ fn read<'a>(pieces: impl Iterator<Item = &'a [u8]>, total: usize, head: bool) ->
 }
 
 fuzz_target!(|data: &[u8]| {
-    let Some((&first, data)) = data.split_first() else {
-        return;
-    };
+    let Some((&first, data)) = data.split_first() else { return };
     let head = first & 1 == 1;
     let (left, right) = data.split_at(usize::from(first).min(data.len()));
     let halves = read([left, right].into_iter(), data.len(), head);

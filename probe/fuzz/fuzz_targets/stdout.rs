@@ -20,9 +20,7 @@ fn read<'a>(mut parser: StdoutParser, pieces: impl Iterator<Item = &'a [u8]>) ->
 }
 
 fuzz_target!(|data: &[u8]| {
-    let Some((&first, data)) = data.split_first() else {
-        return;
-    };
+    let Some((&first, data)) = data.split_first() else { return };
     let parser = || match first & 1 {
         1 => StdoutParser::plain(),
         _ => StdoutParser::new(":*>→".chars(), true),

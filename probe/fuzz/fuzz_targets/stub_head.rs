@@ -6,9 +6,7 @@ use engine::stub::head::parse;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
-    let Ok(Some(head)) = parse(data) else {
-        return;
-    };
+    let Ok(Some(head)) = parse(data) else { return };
     assert!(head.used <= data.len());
     let whole = &data[..head.used];
     let alone = parse(whole).ok().flatten().expect("what follows a head is not of it");

@@ -120,9 +120,7 @@ fn after_handshake(first: u8, data: &[u8]) {
 }
 
 fuzz_target!(|data: &[u8]| {
-    let Some((&first, data)) = data.split_first() else {
-        return;
-    };
+    let Some((&first, data)) = data.split_first() else { return };
     if first & 1 == 1 {
         return after_handshake(first, data);
     }

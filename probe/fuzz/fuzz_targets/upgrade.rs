@@ -20,9 +20,7 @@ fn read<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Result<Option<Vec<u8>>, E
 }
 
 fuzz_target!(|data: &[u8]| {
-    let Some((&first, data)) = data.split_first() else {
-        return;
-    };
+    let Some((&first, data)) = data.split_first() else { return };
     let (left, right) = data.split_at(usize::from(first).min(data.len()));
     let halves = read([left, right].into_iter());
     let bytes = read(data.chunks(1));

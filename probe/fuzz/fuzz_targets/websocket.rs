@@ -88,9 +88,7 @@ fn read<'a>(pieces: impl Iterator<Item = &'a [u8]>, total: usize, echo: bool) ->
 }
 
 fuzz_target!(|data: &[u8]| {
-    let Some((&first, data)) = data.split_first() else {
-        return;
-    };
+    let Some((&first, data)) = data.split_first() else { return };
     let echo = first & 1 == 1;
     let whole = read(std::iter::once(data), data.len(), echo);
     assert_eq!(read(data.chunks(1), data.len(), echo), whole);

@@ -198,9 +198,7 @@ fn large_bodies_in_both_directions() {
         stream.write_all(&window).unwrap();
         let mut bodies = 0;
         loop {
-            let Some((kind, flags, number, payload)) = read_frame(&mut stream) else {
-                return;
-            };
+            let Some((kind, flags, number, payload)) = read_frame(&mut stream) else { return };
             if kind == SETTINGS && flags & 1 == 0 {
                 stream.write_all(&frame(SETTINGS, 1, 0, &[])).unwrap();
             }
@@ -355,9 +353,7 @@ fn requests_that_were_not_processed_are_sent_again() {
     let server = Server::start(move |mut stream, _| {
         begin(&mut stream);
         for turn in 0.. {
-            let Some(number) = request(&mut stream) else {
-                return;
-            };
+            let Some(number) = request(&mut stream) else { return };
             count.fetch_add(1, Ordering::Relaxed);
             let mut bytes = reply(number);
             if turn == 4 {
@@ -468,9 +464,7 @@ fn floods_are_bounded() {
         // It reads nothing any more, so that the answers find no room.
         let server = Server::start(move |mut stream, _| {
             begin(&mut stream);
-            let Some(number) = request(&mut stream) else {
-                return;
-            };
+            let Some(number) = request(&mut stream) else { return };
             let (first, repeated) = flood(number);
             let _ = stream.write_all(&first);
             while stream.write_all(&repeated).is_ok() {}

@@ -42,9 +42,7 @@ impl Interference {
     /// Compares all threads of the probe with what they were given: the schedule of its first, and either the CPUs of
     /// that one or some of these. `is_alone`: there is one thread.
     pub fn compare_threads(&mut self, cpus: &[CpuSet], is_alone: bool) {
-        let Some((Inherited { scheduling, cpus: first_cpus, .. }, _)) = self.before else {
-            return;
-        };
+        let Some((Inherited { scheduling, cpus: first_cpus, .. }, _)) = self.before else { return };
         let folder = (!is_alone).then(|| fs::read_dir("/proc/self/task"));
         let threads = folder.into_iter().flatten().flatten();
         let names = threads.flatten().map(|thread| thread.file_name());
@@ -57,9 +55,7 @@ impl Interference {
             if scheduling_of(thread).ok() != scheduling {
                 self.add("the probe's scheduling was changed".into());
             }
-            let Ok(own) = sched_getaffinity(thread) else {
-                continue;
-            };
+            let Ok(own) = sched_getaffinity(thread) else { continue };
             let given = |first: &CpuSet| own == *first || cpus.contains(&own);
             if !first_cpus.as_ref().map_or(true, given) {
                 self.add("the probe was moved to other CPUs".into());

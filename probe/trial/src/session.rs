@@ -118,9 +118,7 @@ impl<'a> Session<'a> {
     fn loads(&self, request: &mut Request) -> Result<Option<Box<dyn Loads>>, String> {
         let service = request.service.as_ref();
         let is_driven = |service: &&Service| !service.steps.is_empty() || service.stub.is_some();
-        let Some(service) = service.filter(is_driven) else {
-            return Ok(None);
-        };
+        let Some(service) = service.filter(is_driven) else { return Ok(None) };
         let mut loads = (self.engine.ok_or(NO_ENGINE)?.loads)(service)?;
         let ports = loads.listen()?;
         if !ports.is_empty() {

@@ -64,9 +64,7 @@ impl Epoll {
         let flags = event.flags;
         let known = self.entries[slot].as_mut();
         let current = known.filter(|entry| u64::from(entry.generation) == data >> 32);
-        let Some(entry) = current else {
-            return;
-        };
+        let Some(entry) = current else { return };
         if entry.connecting {
             if let Err(error) = net::sockopt::socket_error(&entry.socket).and_then(|pending| pending) {
                 return self.end(slot, Ending::NotConnected(error.raw_os_error()), handler);
@@ -141,9 +139,7 @@ impl Epoll {
     }
 
     fn send_rest(&mut self, slot: Slot, handler: &mut impl Handler) {
-        let Some(entry) = &mut self.entries[slot] else {
-            return;
-        };
+        let Some(entry) = &mut self.entries[slot] else { return };
         match entry.out.send(&entry.socket, |at_ns| handler.sending(slot, at_ns)) {
             Ok(()) | Err(Errno::AGAIN) => {}
             Err(error) => {
@@ -156,12 +152,8 @@ impl Epoll {
     fn end_read(&mut self, slot: Slot, reason: Ending, handler: &mut impl Handler) {
         let mut buffer = vec![0; BUFFER_BYTES];
         for _ in 0..MAX_READS {
-            let Some(entry) = &self.entries[slot] else {
-                return;
-            };
-            let Ok((count @ 1.., stamp_ns)) = read(entry, &mut buffer, &mut self.behind_ns) else {
-                break;
-            };
+            let Some(entry) = &self.entries[slot] else { return };
+            let Ok((count @ 1.., stamp_ns)) = read(entry, &mut buffer, &mut self.behind_ns) else { break };
             let is_early = true;
             let arrival = Arrival { stamp_ns, is_early };
             match handler.received(slot, ReplyPart::Bytes(&buffer[..count]), arrival) {
@@ -209,9 +201,7 @@ impl Io for Epoll {
     }
 
     fn send(&mut self, slot: Slot, bytes: Rc<[u8]>, handler: &mut impl Handler) {
-        let Some(entry) = &mut self.entries[slot] else {
-            return;
-        };
+        let Some(entry) = &mut self.entries[slot] else { return };
         match entry.out.queue(bytes) {
             Queued::Next => self.send_rest(slot, handler),
             Queued::Behind => {}

@@ -49,9 +49,7 @@ type Templates<'a> = Option<&'a TemplatePlan>;
 impl TemplatePlan {
     /// The rows as bytes; none without templates.
     fn rows(templates: Templates) -> Result<Vec<Vec<Vec<u8>>>, String> {
-        let Some(TemplatePlan { columns, rows }) = templates else {
-            return Ok(Vec::new());
-        };
+        let Some(TemplatePlan { columns, rows }) = templates else { return Ok(Vec::new()) };
         let bytes = |row: &Vec<String>| -> Option<Vec<Vec<u8>>> {
             let complete = row.len() == columns.len();
             row.iter().map(|value| latin1_bytes(value)).collect::<Option<_>>().filter(|_| complete)
@@ -121,9 +119,7 @@ fn pieces(templates: Templates, what: &str, text: &str, names: &[&str]) -> Resul
             "id" => Some(Piece::Id),
             _ => None,
         };
-        let Some(templates) = templates else {
-            return Ok(piece.filter(|_| names.contains(&name)));
-        };
+        let Some(templates) = templates else { return Ok(piece.filter(|_| names.contains(&name))) };
         let mut columns = templates.columns.iter();
         let piece = piece.or_else(|| columns.position(|own| own == name).map(Piece::Column));
         let unknown = || format!("load: {what}: the placeholder {{{name}}} is unknown");

@@ -130,9 +130,7 @@ impl Plan {
     }
 
     fn check_http2(&self) -> Result<(), String> {
-        let Some(http2) = &self.http2 else {
-            return Ok(());
-        };
+        let Some(http2) = &self.http2 else { return Ok(()) };
         within("http2: streams", http2.streams, 1..=MAX_STREAMS)?;
         within("http2: window_bytes", http2.window_bytes, WINDOW_BYTES)?;
         let are_many = http2.streams * self.own_connections() > MAX_CONNECTIONS;

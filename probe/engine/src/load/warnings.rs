@@ -194,9 +194,7 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
 
 /// Bursts are so large that a load of few of them does not have the rate that was asked for.
 fn uneven_bursts(plan: &Plan, outcome: &Outcome) -> Option<String> {
-    let Pacing::Constant { rate_per_s, burst: burst @ 2.. } = plan.pacing else {
-        return None;
-    };
+    let Pacing::Constant { rate_per_s, burst: burst @ 2.. } = plan.pacing else { return None };
     let (rate_per_s, intended) = (plan.own_rate(rate_per_s), outcome.record.intended);
     let off_per_s = (outcome.per_s(intended as f64) - rate_per_s).abs();
     let (seconds, apart_s) = (outcome.seconds(), burst as f64 / rate_per_s);

@@ -41,9 +41,7 @@ pub struct Ledger {
 impl Ledger {
     /// A call arrived, and will be answered at `answer_ns`. Calls without an id are of no request.
     pub fn add(&mut self, id: Option<&[u8]>, arrival_ns: u64, answer_ns: u64) {
-        let Some(id) = id else {
-            return;
-        };
+        let Some(id) = id else { return };
         let delay_ns = answer_ns - arrival_ns;
         if let Some(calls) = self.ids.get_mut(id) {
             calls.count += 1;
@@ -78,9 +76,7 @@ impl Ledger {
     }
 
     fn ended(&mut self, id: Option<&[u8]>, now_ns: u64, answered: bool) {
-        let Some(calls) = id.and_then(|id| self.ids.get_mut(id)) else {
-            return;
-        };
+        let Some(calls) = id.and_then(|id| self.ids.get_mut(id)) else { return };
         if self.ends == MAX_ENDS {
             self.lost_ends += 1;
             return;
@@ -102,9 +98,7 @@ impl Ledger {
 
     /// Counts the calls of a request that ended after its client had hung up.
     pub fn count_orphans(&self, id: &str, hung_up_ns: u64, orphans: &mut Orphans) {
-        let Some(calls) = self.ids.get(id.as_bytes()) else {
-            return;
-        };
+        let Some(calls) = self.ids.get(id.as_bytes()) else { return };
         let after = || calls.ends.iter().filter(|(end_ns, _)| *end_ns > hung_up_ns);
         let answered = after().filter(|(_, answered)| *answered).count() as u64;
         orphans.answered += answered;

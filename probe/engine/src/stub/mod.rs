@@ -209,9 +209,7 @@ impl Stub {
 
     fn receive(&mut self, index: usize, now: u64, ending: bool, buffer: &mut [u8]) {
         loop {
-            let Some(connection) = &mut self.connections[index] else {
-                return;
-            };
+            let Some(connection) = &mut self.connections[index] else { return };
             match net::recv(&connection.socket, &mut buffer[..], RecvFlags::empty()) {
                 Ok((0, _)) => return self.close(index),
                 Ok((count, _)) => {
@@ -288,9 +286,7 @@ impl Stub {
 
     /// Counts the memory of a connection's requests, and closes it where those of all need too much.
     fn count_memory(&mut self, index: usize) {
-        let Some(connection) = &mut self.connections[index] else {
-            return;
-        };
+        let Some(connection) = &mut self.connections[index] else { return };
         if connection.held.is_empty() && connection.held.capacity() > IDLE_BYTES {
             connection.held = Vec::new();
         }

@@ -59,9 +59,7 @@ fn remove(top: BorrowedFd, deadline: Instant, count: &mut u64) -> os::Result<boo
             continue;
         }
         let done = levels.pop().expect("the last");
-        let Some(above) = levels.last_mut() else {
-            return Ok(done.stays.is_empty());
-        };
+        let Some(above) = levels.last_mut() else { return Ok(done.stays.is_empty()) };
         folder = openat(&folder, "..", libc::O_RDONLY | libc::O_DIRECTORY)?;
         // Another process may have moved the folder meanwhile; the folders above it now must stay.
         if Level::of(&folder, OsString::new())?.identity != above.identity {

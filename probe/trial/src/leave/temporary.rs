@@ -68,9 +68,7 @@ impl Temporary {
 
     /// Whether the path still leads to it, for its user alone.
     fn is_in_place(&self) -> bool {
-        let Ok(now) = statat(&self.shared, &self.name, libc::AT_SYMLINK_NOFOLLOW) else {
-            return false;
-        };
+        let Ok(now) = statat(&self.shared, &self.name, libc::AT_SYMLINK_NOFOLLOW) else { return false };
         let is_same =
             fstat(&self.folder).is_ok_and(|own| (now.st_dev, now.st_ino) == (own.st_dev, own.st_ino));
         let is_private = now.st_mode & 0o777 == 0o700;

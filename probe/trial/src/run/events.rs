@@ -88,9 +88,7 @@ impl Trial<'_, '_> {
 
     /// When all processes of the trial have ended: if an unidentified listener outlives them, it was not the program's.
     pub(super) fn check_unknown_listeners(&mut self) {
-        let Some(port) = self.port.filter(|_| !self.unknown_listeners.is_empty()) else {
-            return;
-        };
+        let Some(port) = self.port.filter(|_| !self.unknown_listeners.is_empty()) else { return };
         let (address, since) = (SocketAddr::new(self.host(), port), Instant::now());
         // The kernel may close files of io_uring some time after its process.
         while still_listens(self.supervisor.procfs, &self.unknown_listeners, address) {

@@ -46,9 +46,7 @@ impl Trial<'_, '_> {
                 let why = format!("a sample, at {name}, was not taken within {limit_s} s");
                 self.stop(Verdict::TimedOut, why);
             }
-            let Some(samples) = self.sampling.file() else {
-                break;
-            };
+            let Some(samples) = self.sampling.file() else { break };
             // Readable for ever once the program has ended.
             let program = match self.end {
                 Some(_) => samples,

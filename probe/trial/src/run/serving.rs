@@ -46,9 +46,7 @@ impl<'a> Trial<'a, '_> {
             return Ok(());
         }
         let (t_ns, address) = (self.now_ns(), SocketAddr::new(self.host(), port));
-        let Some(loads) = &mut self.loads else {
-            return Ok(());
-        };
+        let Some(loads) = &mut self.loads else { return Ok(()) };
         if self.notices.is_some() {
             loads.await_engines(step, address);
             return Ok(self.writer.send(&DriveStep { t_ns, step, port }, true)?);
@@ -73,18 +71,14 @@ impl<'a> Trial<'a, '_> {
     /// wants the trial, or has died.
     pub(super) fn read_notices(&mut self, now_ns: u64) -> Result<(), Abort> {
         let failed = |why| Abort::Failed(io::Error::new(io::ErrorKind::Other, why));
-        let Some(notices) = self.notices.as_mut() else {
-            return Ok(());
-        };
+        let Some(notices) = self.notices.as_mut() else { return Ok(()) };
         let Some(lines) = notices.arrived().map_err(failed)? else {
             self.notices = None;
             self.stop(Verdict::Interrupted, "the driver has hung up".into());
             return Ok(());
         };
         for line in lines {
-            let Some(loads) = &mut self.loads else {
-                return Err(failed("no loads are awaited".into()));
-            };
+            let Some(loads) = &mut self.loads else { return Err(failed("no loads are awaited".into())) };
             match loads.notice(&line, now_ns).map_err(failed)? {
                 Notice::Progress => {}
                 Notice::StepEnded(step) => self.step_ended(step)?,

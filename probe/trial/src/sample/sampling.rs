@@ -47,9 +47,7 @@ impl Sampling {
 
     /// Starts the thread where it does not run. `start_ns`: the zero of all times.
     pub fn begin(&mut self, cgroup: Option<&Arc<Cgroup>>, start_ns: u64) -> io::Result<()> {
-        let Some(mut sampler) = self.idle.take() else {
-            return Ok(());
-        };
+        let Some(mut sampler) = self.idle.take() else { return Ok(()) };
         let ready = Arc::new(eventfd()?);
         let (orders, ordered) = channel::<MarkName>();
         let (give, taken) = channel();
@@ -92,9 +90,7 @@ impl Sampling {
 
     /// The samples that were taken since the last call.
     pub fn taken(&self) -> Vec<TakenSample> {
-        let Some(running) = &self.running else {
-            return Vec::new();
-        };
+        let Some(running) = &self.running else { return Vec::new() };
         let _ = os::read(&running.ready, &mut [0; 8]);
         running.taken.try_iter().collect()
     }

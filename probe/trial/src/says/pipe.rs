@@ -102,9 +102,7 @@ impl OutputPipe {
 
     /// Reads this many bytes, which are in the pipe already.
     pub fn read_exactly(&mut self, mut bytes: u64, on_piece: &mut dyn FnMut(&[u8])) {
-        let Some(file) = &self.file else {
-            return;
-        };
+        let Some(file) = &self.file else { return };
         while bytes > 0 {
             let mut piece = vec![0; bytes.min(PIECE_BYTES as u64) as usize];
             match os::read(file, &mut piece) {

@@ -87,9 +87,7 @@ fn open_stdin(path: &str) -> io::Result<File> {
 
 /// The file to which the program writes, if the request names one, else the pipe. What is there stays.
 fn elsewhere(key: &str, path: &Option<String>, pipe: OwnedFd) -> io::Result<OwnedFd> {
-    let Some(path) = path else {
-        return Ok(pipe);
-    };
+    let Some(path) = path else { return Ok(pipe) };
     // Does not wait: a FIFO without a reader would block the probe.
     let file = File::options()
         .append(true)

@@ -28,9 +28,7 @@ pub enum Owner {
 pub fn owner(procfs: &mut ProcFs, processes: &[Process], address: SocketAddr) -> Owner {
     let mut listeners = listeners(procfs, address);
     // The kernel prefers the socket with the nearest address; those with the same one share the connections.
-    let Some(nearest) = listeners.iter().map(|(distance, _)| *distance).min() else {
-        return Owner::Nobody;
-    };
+    let Some(nearest) = listeners.iter().map(|(distance, _)| *distance).min() else { return Owner::Nobody };
     listeners.retain(|(distance, _)| *distance == nearest);
     let mut inodes: Vec<u64> = listeners.into_iter().map(|(_, inode)| inode).collect();
     let mut readable = true;

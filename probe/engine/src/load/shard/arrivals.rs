@@ -49,12 +49,8 @@ impl Arrivals {
 
     /// Gathers the requests that are sent with the next one: those that become due within the slack.
     fn gather(&mut self) {
-        let Source::Open(pacer, ahead) = &mut self.source else {
-            return;
-        };
-        let Some(until_ns) = pacer.peek().map(|at| at + self.slack_ns) else {
-            return;
-        };
+        let Source::Open(pacer, ahead) = &mut self.source else { return };
+        let Some(until_ns) = pacer.peek().map(|at| at + self.slack_ns) else { return };
         while ahead.peek().is_some_and(|at| at <= until_ns) {
             self.together_ns = self.start_ns + ahead.take().unwrap_or_default();
         }

@@ -157,9 +157,7 @@ impl<H: Handler> LayeredHandler<'_, H> {
 
     /// Tells the slots of a connection that it has ended, and those that waited for it.
     pub fn end_all(&mut self, number: ConnectionIndex, ending: Ending, waited: Ending) {
-        let Some(link) = self.links.take(number) else {
-            return;
-        };
+        let Some(link) = self.links.take(number) else { return };
         if link.attached.is_empty() {
             self.handler.ended(link.opener, ending);
         }
@@ -192,9 +190,7 @@ impl<H: Handler> LayeredHandler<'_, H> {
 
 impl<H: Handler> Handler for LayeredHandler<'_, H> {
     fn connected(&mut self, number: Slot) -> Next {
-        let Some(link) = self.links.get(number) else {
-            return Next::Close;
-        };
+        let Some(link) = self.links.get(number) else { return Next::Close };
         let opener = link.opener;
         if !link.is_secured() || self.links.layers.websocket.is_some() {
             self.handler.handshaking(opener);
@@ -203,17 +199,13 @@ impl<H: Handler> Handler for LayeredHandler<'_, H> {
     }
 
     fn received(&mut self, number: Slot, part: ReplyPart<'_>, arrival: Arrival) -> Next {
-        let ReplyPart::Bytes(bytes) = part else {
-            return Next::Wait;
-        };
+        let ReplyPart::Bytes(bytes) = part else { return Next::Wait };
         self.links.bytes_in += bytes.len() as u64;
         self.flush_after(number, |above| above.take_in(number, bytes, arrival))
     }
 
     fn sending(&mut self, number: Slot, now_ns: u64) {
-        let Some(link) = self.links.get(number) else {
-            return;
-        };
+        let Some(link) = self.links.get(number) else { return };
         for slot in link.sends.drain(..) {
             self.handler.sending(slot, now_ns);
         }

@@ -322,9 +322,7 @@ impl Http2 {
                 return;
             }
             self.begun.extend(self.opening.take());
-            let Some((lane, request)) = self.waiting.pop_front() else {
-                return;
-            };
+            let Some((lane, request)) = self.waiting.pop_front() else { return };
             let Http2Request { head, body } = request;
             let number = self.sendings;
             self.sendings += 1;
@@ -445,9 +443,7 @@ impl Http2 {
         self.waiting.retain(|(waiting, _)| *waiting != lane);
         self.opening = self.opening.filter(|opening| *opening != lane);
         self.turned_away.retain(|_, turned| *turned != lane);
-        let Some(mut exchange) = self.exchanges[lane].take() else {
-            return false;
-        };
+        let Some(mut exchange) = self.exchanges[lane].take() else { return false };
         exchange.stream.send_reset(Reason::CANCEL);
         self.ready().connection = true;
         // Else the kernel has no room: the server does not read at all.

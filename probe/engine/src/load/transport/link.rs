@@ -215,9 +215,7 @@ impl Links {
     /// Notes the TLS of the first connection, and whether the session was resumed.
     pub fn note_security(&mut self, number: ConnectionIndex) {
         let link = self.links[number].as_deref();
-        let Some(tls) = link.and_then(|link| link.tls.as_ref()) else {
-            return;
-        };
+        let Some(tls) = link.and_then(|link| link.tls.as_ref()) else { return };
         self.report.resumed += u64::from(tls.is_resumed());
         if self.report.security.is_empty() {
             self.report.security = tls.description();

@@ -30,9 +30,7 @@ impl Tunnel {
         let refused = |why: &str| LayerError::new(ErrorKind::Proxy, why);
         let end = head_end(&mut self.held, bytes, b"HTTP/1.")
             .map_err(|_| refused("what the proxy sends is not HTTP/1.1"))?;
-        let Some(end) = end else {
-            return Ok(None);
-        };
+        let Some(end) = end else { return Ok(None) };
         match parse_status(&self.held[..end]) {
             Some(200..=299) => Ok(Some(self.held.split_off(end))),
             Some(407) => Err(refused(

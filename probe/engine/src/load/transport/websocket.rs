@@ -76,9 +76,7 @@ impl WebSocket {
             self.input.extend_from_slice(bytes);
             return Ok(false);
         };
-        let Some(rest) = upgrade.feed(bytes)? else {
-            return Ok(false);
-        };
+        let Some(rest) = upgrade.feed(bytes)? else { return Ok(false) };
         self.upgrade = None;
         self.input = rest;
         Ok(true)
@@ -163,9 +161,7 @@ struct Frame<'a> {
 impl Frame<'_> {
     /// The frame that bytes of the server begin with; None if it is not complete.
     fn parse(bytes: &[u8]) -> Result<Option<Frame<'_>>, LayerError> {
-        let [first, second, rest @ ..] = bytes else {
-            return Ok(None);
-        };
+        let [first, second, rest @ ..] = bytes else { return Ok(None) };
         let (opcode, is_last) = (first & 0x0f, first & 0x80 != 0);
         let is_control = opcode >= CLOSE;
         if first & 0x70 != 0 || second & 0x80 != 0 {
@@ -183,9 +179,7 @@ impl Frame<'_> {
             127 => 8,
             _ => 0,
         };
-        let Some(size) = rest.get(..size) else {
-            return Ok(None);
-        };
+        let Some(size) = rest.get(..size) else { return Ok(None) };
         let long = size.iter().fold(0, |sum: u64, &byte| sum << 8 | u64::from(byte));
         let length = if size.is_empty() { short as u64 } else { long };
         if length > MAX_MESSAGE_BYTES as u64 {

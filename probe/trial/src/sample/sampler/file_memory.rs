@@ -112,9 +112,7 @@ impl FileMemory {
         let mut bytes = 0;
         for name in Dir::read_from(&folder).ok()?.flatten() {
             // It may have been closed meanwhile.
-            let Ok(file) = statat(&folder, &name, 0) else {
-                continue;
-            };
+            let Ok(file) = statat(&folder, &name, 0) else { continue };
             let is_new = Some(file.st_dev) != device && !files.contains(&(file.st_dev, file.st_ino));
             let has_changed = (file.st_ctime, file.st_ctime_nsec) >= self.began;
             if is_new && has_changed && is_in_memory(&folder, &name, &file) {

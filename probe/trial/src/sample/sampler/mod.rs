@@ -284,9 +284,7 @@ impl Sampler {
 
     /// Looks for a process outside the trial's cgroup.
     fn find_escapes(&mut self, tree: &[Process], cgroup: Option<&Cgroup>) {
-        let Some(cgroup) = cgroup.filter(|_| !self.left_cgroup) else {
-            return;
-        };
+        let Some(cgroup) = cgroup.filter(|_| !self.left_cgroup) else { return };
         // One file in place of one for each process. It lacks those of sub-groups, which are asked for their own.
         let mut inside = Vec::new();
         cgroup.processes(&mut inside);

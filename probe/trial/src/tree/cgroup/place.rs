@@ -70,9 +70,7 @@ fn delegate(own: &Path, controllers: &[&str], harness: impl FnOnce() -> Vec<i32>
 /// This process, its parent, and so on.
 fn ancestors() -> Vec<i32> {
     let mut pids = vec![std::process::id() as i32];
-    let Ok(mut procfs) = ProcFs::open() else {
-        return pids;
-    };
+    let Ok(mut procfs) = ProcFs::open() else { return pids };
     while let Some(process) = pids.last().and_then(|&pid| procfs.process(pid)) {
         if process.parent == 0 || pids.contains(&process.parent) {
             break;
@@ -205,12 +203,8 @@ mod tests {
 
     #[test]
     fn the_harness_moves_into_a_leaf_so_that_children_have_controllers() {
-        let Some(mut scope) = Scope::new() else {
-            return left_out("no cgroup can be made here");
-        };
-        let Some(name) = controller(&mut scope) else {
-            return left_out("no controller is delegated here");
-        };
+        let Some(mut scope) = Scope::new() else { return left_out("no cgroup can be made here") };
+        let Some(name) = controller(&mut scope) else { return left_out("no controller is delegated here") };
         let mut sleeper = Command::new("sleep").arg("60").spawn().unwrap();
         let pid = sleeper.id() as i32;
         fs::write(scope.0.join("cgroup.procs"), pid.to_string()).unwrap();

@@ -146,9 +146,7 @@ impl Shard {
 
     /// Hangs up where the answer has not come in time; the connection is opened again at once.
     pub(super) fn hang_up<I: Io>(&mut self, now: u64, io: &mut I) {
-        let Some(patience_ns) = self.patience_ns else {
-            return;
-        };
+        let Some(patience_ns) = self.patience_ns else { return };
         for slot in 0..self.connections.len() {
             let connection = &self.connections[slot];
             let age_ns = now.saturating_sub(connection.request.intended_ns);
@@ -176,9 +174,7 @@ impl Shard {
             return;
         }
         let oldest_ns = self.patience_ns.and_then(|patience_ns| now.checked_sub(patience_ns));
-        let Some(oldest_ns) = oldest_ns else {
-            return;
-        };
+        let Some(oldest_ns) = oldest_ns else { return };
         while let Some(at_ns) = self.arrivals.take_intended(oldest_ns) {
             self.recorder.never_sent(at_ns);
         }

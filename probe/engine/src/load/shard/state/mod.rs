@@ -164,9 +164,7 @@ impl Shard {
         }
         self.give_up_waiting(now);
         while self.arrivals.is_due(now) {
-            let Some(slot) = self.free.pop_front() else {
-                return;
-            };
+            let Some(slot) = self.free.pop_front() else { return };
             let closes = self.decoder.closes;
             let connection = &mut self.connections[slot];
             connection.is_listed = false;
@@ -178,9 +176,7 @@ impl Shard {
             if connection.pending_ns.is_some() {
                 continue;
             }
-            let Some(intended) = self.arrivals.take_due(now) else {
-                return;
-            };
+            let Some(intended) = self.arrivals.take_due(now) else { return };
             self.assign(slot, intended, free_ns, now);
             if closes {
                 let connection = &mut self.connections[slot];
@@ -339,9 +335,7 @@ impl Shard {
 
     #[inline]
     fn log(&mut self, slot: Slot, end_ns: u64, error: Option<&'static str>) {
-        let Some(log) = &mut self.config.log else {
-            return;
-        };
+        let Some(log) = &mut self.config.log else { return };
         let Connection { stage, request, .. } = &self.connections[slot];
         let has_status = matches!(error, None | Some("status" | "content"));
         log.add(Line {
@@ -403,9 +397,7 @@ impl Shard {
                 Stage::Busy(busy) if !connection.stream.paused => Some(busy.active_ns),
                 stage => stage.opening_ns(),
             };
-            let Some(began_ns) = began_ns else {
-                continue;
-            };
+            let Some(began_ns) = began_ns else { continue };
             // A stream that has nothing to send yet is not silent.
             let between_ns = match connection.stage {
                 Stage::Busy(_) => self.interval_ns,

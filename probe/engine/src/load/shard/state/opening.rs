@@ -27,9 +27,7 @@ impl Shard {
         }
         // Connections that fail meanwhile are queued again, and left for the next turn: the load has to end.
         for left in (0..self.dialer.queued()).rev() {
-            let Some(dial) = self.dialer.dial(&self.config, io) else {
-                break;
-            };
+            let Some(dial) = self.dialer.dial(&self.config, io) else { break };
             self.dialed(dial);
             if left > 0 {
                 // Takes in connects that have succeeded, so that later dials are not part of their times.

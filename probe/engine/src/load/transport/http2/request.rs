@@ -46,9 +46,7 @@ impl Http2Requests {
 fn parse(bytes: &[u8], scheme: &str) -> Option<Http2Request> {
     let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
     let mut request = httparse::Request::new(&mut fields);
-    let Ok(httparse::Status::Complete(length)) = request.parse(bytes) else {
-        return None;
-    };
+    let Ok(httparse::Status::Complete(length)) = request.parse(bytes) else { return None };
     let host = request.headers.iter().find(|field| field.name.eq_ignore_ascii_case("host"))?;
     let uri = Uri::builder().scheme(scheme).authority(host.value).path_and_query(request.path?).build();
     let mut head = Request::new(());

@@ -51,9 +51,7 @@ impl ServerCertVerifier for Verifier {
         ocsp: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let Some(by_authority) = &self.by_authority else {
-            return Ok(ServerCertVerified::assertion());
-        };
+        let Some(by_authority) = &self.by_authority else { return Ok(ServerCertVerified::assertion()) };
         let verified = by_authority.verify_server_cert(certificate, intermediates, name, ocsp, now);
         let is_named = self.named.iter().any(|named| named == certificate);
         match verified {

@@ -42,9 +42,7 @@ impl Upgrade {
 
     /// Takes bytes of the reply; once it is complete, and accepts, what came after it.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<Option<Vec<u8>>, LayerError> {
-        let Some(end) = head_end(&mut self.held, bytes, b"HTTP/1.1 ")? else {
-            return Ok(None);
-        };
+        let Some(end) = head_end(&mut self.held, bytes, b"HTTP/1.1 ")? else { return Ok(None) };
         self.check(&self.held[..end])?;
         Ok(Some(self.held.split_off(end)))
     }
