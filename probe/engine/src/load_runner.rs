@@ -23,6 +23,7 @@ use wire::clock::now_ns;
 use wire::messages::{Failure, Verdict};
 use wire::os::CpuSet;
 use wire::pin;
+use wire::refuse;
 use wire::request::{seconds, Service};
 use wire::text::failed;
 use wire::units::nanoseconds;
@@ -136,13 +137,10 @@ impl LoadRunner {
     /// The engines have begun; `t_ns` is the time of the trial. The error: the driver's line does not fit the trial.
     fn engines_begun(&mut self, begun: &Begun, t_ns: u64) -> Result<(), String> {
         let is_first = self.awaited.iter().all(|load| load.started.is_none());
-        if self.awaited.is_empty() || !is_first {
-            return Err("the driver began a step that is not awaited".into());
-        }
-        if begun.engines.len() != self.awaited.len() || begun.engines.contains(&0) {
-            let loads = self.awaited.len();
-            return Err(format!("the driver must name the engines of {loads} loads"));
-        }
+        refuse!(self.awaited.is_empty() || !is_first, "the driver began a step that is not awaited");
+        let loads = self.awaited.len();
+        let are_named = begun.engines.len() == loads && !begun.engines.contains(&0);
+        refuse!(!are_named, "the driver must name the engines of {loads} loads");
         self.begin_ns = t_ns;
         for (load, &engines) in self.awaited.iter_mut().zip(&begun.engines) {
             load.started = Some(StartedEngines { engines, within_ns: begun.within_ns });
@@ -430,15 +428,11 @@ impl Loads for LoadRunner {
 
 impl LoadStep {
     fn check(&self) -> Result<(), String> {
-        if self.loads.is_empty() {
-            return Err("service.steps: a step needs a load".into());
-        }
+        refuse!(self.loads.is_empty(), "service.steps: a step needs a load");
         let mut last_s = 0.0;
         for mark in &self.marks {
             seconds("service.steps: marks: at_s", mark.at_s)?;
-            if mark.at_s < last_s {
-                return Err("service.steps: marks: name them in the order of their times".into());
-            }
+            refuse!(mark.at_s < last_s, "service.steps: marks: name them in the order of their times");
             last_s = mark.at_s;
         }
         Ok(())
@@ -447,19 +441,14 @@ impl LoadStep {
 
 /// Whether a load of a step is possible after these steps.
 fn check_plan(plan: &Plan, service: &Service, before: &[LoadStep]) -> Result<(), String> {
-    if plan.part.is_some() {
-        return Err("service.steps: leave `part` out: one engine has the whole load".into());
-    }
-    if !plan.addresses.is_empty() {
-        return Err("service.steps: leave `addresses` out: loads go to the program's own address".into());
-    }
+    refuse!(plan.part.is_some(), "service.steps: leave `part` out: one engine has the whole load");
+    let has_own = !plan.addresses.is_empty();
+    refuse!(has_own, "service.steps: leave `addresses` out: loads go to the program's own address");
     let rates_of = plan.rates_of();
-    if rates_of.is_some_and(|name| before.iter().all(|step| step.name != name)) {
-        return Err("service.steps: `of` names no step before its own".into());
-    }
-    if service.remote && (rates_of.is_some() || plan.patience_s.is_some()) {
-        return Err("service.steps: patience_s and `of` are not for engines elsewhere".into());
-    }
+    let is_unknown = rates_of.is_some_and(|name| before.iter().all(|step| step.name != name));
+    refuse!(is_unknown, "service.steps: `of` names no step before its own");
+    let is_local = rates_of.is_some() || plan.patience_s.is_some();
+    refuse!(service.remote && is_local, "service.steps: patience_s and `of` are not for engines elsewhere");
     plan.at(SocketAddr::new(service.host, 1)).check()?;
     match service.remote && service.stub.is_some() {
         true => plan.check_service_times(),

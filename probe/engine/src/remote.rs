@@ -7,6 +7,7 @@ use crate::load::plan::Plan;
 use crate::load::record::Record;
 use serde::Deserialize;
 use std::sync::Arc;
+use wire::refuse;
 
 /// A line of the driver's while a step is under way.
 #[derive(Deserialize)]
@@ -78,9 +79,7 @@ impl Awaited {
     /// Adds what one engine counted. The error: no part of this load is missing, or the record contradicts itself,
     /// the plan or another record.
     pub fn add(&mut self, part: &PartRecord) -> Result<(), String> {
-        if !self.is_missing_a_part() {
-            return Err(format!("too many records of load {}", self.load));
-        }
+        refuse!(!self.is_missing_a_part(), "too many records of load {}", self.load);
         self.ended += 1;
         let name = format!("record {} of load {}", self.ended, self.load);
         self.check_service_times(&part.record.record).map_err(|why| format!("{name}: {why}"))?;
@@ -105,10 +104,8 @@ impl Awaited {
             true => replies.requests.saturating_add(replies.late_requests),
             false => 0,
         };
-        if times.len() as u64 != answered {
-            let count = times.len();
-            return Err(format!("service times of {count} requests, where {answered} are due"));
-        }
+        let count = times.len() as u64;
+        refuse!(count != answered, "service times of {count} requests, where {answered} are due");
         let most = self.plan.requests.unwrap_or(u64::MAX);
         let mut numbers = times.iter().chain(&record.hung_up_ns).map(|(number, _)| number);
         match numbers.find(|number| !(1..=most).contains(*number)) {

@@ -103,7 +103,8 @@ fn cpu_time_of_earlier_trials_does_not_count() {
 fn limits_hold_until_the_last_process_is_killed() {
     let limit = 100u64 << 20;
     // Most of it before the end: half a second is short on a busy host, where a page costs some microseconds.
-    let (most, hog) = ("x = bytearray(b'x') * (70 << 20)", "y = bytearray(b'x') * (50 << 20); time.sleep(40)");
+    let (most, hog) =
+        ("x = bytearray(b'x') * (70 << 20)", "y = bytearray(b'x') * (50 << 20); time.sleep(40)");
     for request in both_ways(prepared(most, hog)) {
         let trial = run(&with(request, "/limits/memory_bytes", json!(limit)));
         trial.is("out-of-memory", "");

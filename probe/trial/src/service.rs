@@ -76,7 +76,8 @@ impl Service {
         match self.phase {
             Phase::Starting => {
                 let limit_s = self.ready_s;
-                let why = format!("no line `::ready port=…` within {limit_s} s, the limit of a server's start");
+                let why =
+                    format!("no line `::ready port=…` within {limit_s} s, the limit of a server's start");
                 Step::GiveUp((Verdict::NeverReady, why))
             }
             Phase::Ending => {

@@ -17,6 +17,7 @@ use std::rc::Rc;
 use wire::clock;
 use wire::os::{become_subreaper, parent_id};
 use wire::pin::ProbeCpus;
+use wire::refuse;
 use wire::request::{Request, Service};
 use wire::requests::Requests;
 use wire::text::failed;
@@ -97,9 +98,7 @@ impl<'a> Session<'a> {
         missing.extend(self.files.missing.iter().cloned());
         missing.extend(self.places.prepare(&mut request));
         // A parent that died before PR_SET_PDEATHSIG sends no signal.
-        if parent_id() != self.parent {
-            return Err("the process that started the probe has ended".into());
-        }
+        refuse!(parent_id() != self.parent, "the process that started the probe has ended");
         let is_brief = request.plain && self.last_ns < BRIEF_NS;
         let is_compared = !is_brief || self.trials % COMPARED == 0;
         let setup =

@@ -9,6 +9,7 @@ use std::time::Duration;
 pub const PROTOCOL: u64 = 1;
 
 /// Returns an error, which is one line, where something is wrong.
+#[macro_export]
 macro_rules! refuse {
     ($wrong:expr, $($why:tt)+) => {
         if $wrong {
@@ -158,11 +159,10 @@ impl Work {
         }
         // Perhaps it is for the engine, or of another version, which may have keys that are unknown here.
         let Head { version, is_for_engine } = json::parse(text)?;
-        if version != PROTOCOL {
-            return Err(format!(
-                "version {version} is not supported, only {PROTOCOL}: install a ringside and a ringside-probe that belong together"
-            ));
-        }
+        refuse!(
+            version != PROTOCOL,
+            "version {version} is not supported, only {PROTOCOL}: install a ringside and a ringside-probe that belong together"
+        );
         match is_for_engine {
             true => Ok(Work::Engine),
             false => request.map(|request| Work::Trial(Box::new(request))),

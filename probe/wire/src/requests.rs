@@ -1,6 +1,7 @@
 //! The requests, one line each: a probe carries out one trial after another.
 
 use crate::os::{poll, PollFd};
+use crate::refuse;
 use crate::sys;
 use crate::text::failed;
 use std::fs::File;
@@ -73,9 +74,7 @@ impl Requests {
 
     /// The bytes that follow a line, without the newline behind them.
     pub fn bytes(&mut self, count: u64) -> Result<Vec<u8>, String> {
-        if count > MAX_BODY_BYTES {
-            return Err(format!("load: body_bytes: {MAX_BODY_BYTES} at most"));
-        }
+        refuse!(count > MAX_BODY_BYTES, "load: body_bytes: {MAX_BODY_BYTES} at most");
         let mut bytes = Vec::new();
         let mut limited = (&mut self.reader).take(count + 1);
         limited.read_to_end(&mut bytes).map_err(failed("stdin"))?;

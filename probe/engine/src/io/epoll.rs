@@ -98,11 +98,8 @@ impl Epoll {
     ) {
         for _ in 0..MAX_READS {
             let known = self.entries[slot].as_ref();
-            let entry = match known.filter(|entry| entry.generation == generation) {
-                Some(entry) if entry.paused => return,
-                Some(entry) => entry,
-                None => return,
-            };
+            let readable = known.filter(|entry| entry.generation == generation && !entry.paused);
+            let Some(entry) = readable else { return };
             match read(entry, buffer, &mut self.behind_ns) {
                 Ok((0, _)) => return self.end(slot, Ending::Finished, handler),
                 Ok((count, stamp_ns)) => {

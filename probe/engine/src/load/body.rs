@@ -5,6 +5,7 @@ use super::plan::Expect;
 use super::text::{latin1_bytes, latin1_text, MAX_MESSAGE_BYTES};
 use memchr::memmem;
 use regex_lite::Regex;
+use wire::refuse;
 use wire::text::{quoted, quoted_bytes};
 use xxhash_rust::xxh3::Xxh3Default;
 
@@ -77,9 +78,8 @@ impl BodyCheck {
     /// The error is one line.
     pub fn new(expect: &Expect) -> Result<BodyCheck, String> {
         let Expect { status, equals, contains, matches } = expect;
-        if matches.is_some() && (equals.is_some() || contains.is_some()) {
-            return Err("load: expect: `matches` stands alone, without equals and contains".into());
-        }
+        let is_wrong = matches.is_some() && (equals.is_some() || contains.is_some());
+        refuse!(is_wrong, "load: expect: `matches` stands alone, without equals and contains");
         let bytes = |text: &String| latin1_bytes(text).ok_or("load: expect: a character above U+00FF");
         let pattern = |text: &String| Ok::<_, String>((compile(text)?, text.clone()));
         Ok(BodyCheck {

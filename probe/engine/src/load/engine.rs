@@ -20,6 +20,7 @@ use std::thread::{Builder, JoinHandle};
 use trial::tree::procfs::kib_field;
 use wire::clock::{now_ns, sleep_until};
 use wire::pin;
+use wire::refuse;
 use wire::text::failed;
 use wire::units::nanoseconds;
 
@@ -277,11 +278,10 @@ fn raise_descriptors(plan: &Plan) -> Result<(), String> {
     let connections = plan.own_connections() as u64;
     let own = OWN_DESCRIPTORS + THREADS_DESCRIPTORS * plan.threads as u64;
     let wanted = connections + own;
-    if wanted > now {
-        return Err(format!(
-            "load: {connections} connections need {wanted} descriptors, and the limit is {now}: raise it (ulimit -n) or take at most {}",
-            now.saturating_sub(own)
-        ));
-    }
+    let most = now.saturating_sub(own);
+    refuse!(
+        wanted > now,
+        "load: {connections} connections need {wanted} descriptors, and the limit is {now}: raise it (ulimit -n) or take at most {most}"
+    );
     Ok(())
 }

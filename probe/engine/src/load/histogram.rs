@@ -2,6 +2,7 @@
 
 use hdrhistogram::Histogram as Counts;
 use serde::{Deserialize, Serialize};
+use wire::refuse;
 
 /// One hour: longer times are counted as this.
 const MAX_COUNTED_NS: u64 = 3_600_000_000_000;
@@ -43,9 +44,8 @@ impl TryFrom<Buckets> for Histogram {
         let mut counts = counts(SIGNIFICANT_DIGITS);
         let mut sizes = buckets.counts.iter().map(|(_, count)| *count);
         let total = sizes.try_fold(0u64, |total, count| total.checked_add(count));
-        if total.map_or(true, |total| total > MAX_COUNTS) {
-            return Err(format!("a histogram of more than {MAX_COUNTS} counts"));
-        }
+        let is_wrong = total.map_or(true, |total| total > MAX_COUNTS);
+        refuse!(is_wrong, "a histogram of more than {MAX_COUNTS} counts");
         for (upper_ns, count) in buckets.counts {
             // Into the bucket that it came from: all histograms have the same bounds.
             counts.saturating_record_n(upper_ns, count);
@@ -54,9 +54,8 @@ impl TryFrom<Buckets> for Histogram {
         if counts.is_empty() {
             return Ok(Histogram::default());
         }
-        if min_ns > max_ns {
-            return Err(format!("a histogram from {min_ns} to {max_ns} ns: the least is above the greatest"));
-        }
+        let is_wrong = min_ns > max_ns;
+        refuse!(is_wrong, "a histogram from {min_ns} to {max_ns} ns: the least is above the greatest");
         Ok(Histogram { counts, min_ns, max_ns })
     }
 }

@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::rc::Rc;
+use wire::refuse;
 
 /// The header that identifies a request; a gateway passes it on to its upstreams.
 const ID_HEADER: &str = "x-request-id";
@@ -63,10 +64,8 @@ impl TemplatePlan {
     fn check_values(&self, what: &str, pieces: &Pieces, bad: &[char]) -> Result<(), String> {
         for column in pieces.columns() {
             let mut values = self.rows.iter().filter_map(|row| row.get(column));
-            if values.any(|value| value.contains(bad)) {
-                let name = &self.columns[column];
-                return Err(format!("load: {what}: a value of {name} has a line break"));
-            }
+            let (is_bad, name) = (values.any(|value| value.contains(bad)), &self.columns[column]);
+            refuse!(is_bad, "load: {what}: a value of {name} has a line break");
         }
         Ok(())
     }
@@ -163,17 +162,14 @@ impl RequestPlan {
 
     /// The request in its parts. The error: the plan is invalid.
     pub fn template(&self, templates: Templates) -> Result<MessageTemplate, String> {
-        if self.targets.len() > MAX_TARGETS {
-            return Err(format!("load: request: targets: at most {MAX_TARGETS}"));
-        }
+        refuse!(self.targets.len() > MAX_TARGETS, "load: request: targets: at most {MAX_TARGETS}");
         let headers = self.header_lines(templates)?;
         let mut heads = Vec::new();
         for target in self.targets() {
             let pieces = pieces(templates, "the target", target, &["id", "n"])?;
             let is_plain = |text: &[u8]| text.iter().all(|byte| (0x21..0x7f).contains(byte));
-            if pieces.is_empty() || !pieces.texts().all(is_plain) {
-                return Err("load: request: the target has a character that must be escaped".into());
-            }
+            let is_wrong = pieces.is_empty() || !pieces.texts().all(is_plain);
+            refuse!(is_wrong, "load: request: the target has a character that must be escaped");
             let mut head = Pieces::default();
             head.push_text(self.method.as_bytes());
             head.push_text(b" ");
@@ -204,9 +200,8 @@ impl RequestPlan {
             lines.append(value);
             lines.push_text(b"\r\n");
         }
-        if self.header("host").unwrap_or_default().is_empty() {
-            return Err("load: request: HTTP/1.1 needs a Host header".into());
-        }
+        let host = self.header("host").unwrap_or_default();
+        refuse!(host.is_empty(), "load: request: HTTP/1.1 needs a Host header");
         if self.close {
             lines.push_text(b"Connection: close\r\n");
         }

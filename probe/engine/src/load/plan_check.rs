@@ -29,9 +29,7 @@ const SLACK_S: RangeInclusive<f64> = 1e-5..=0.1;
 /// Returns an error, which is one line, where something is wrong.
 macro_rules! refuse {
     ($wrong:expr, $($why:tt)+) => {
-        if $wrong {
-            return Err(format!("load: {}", format_args!($($why)+)));
-        }
+        wire::refuse!($wrong, "load: {}", format_args!($($why)+));
     };
 }
 
@@ -52,9 +50,8 @@ impl Plan {
         self.check_http2()?;
         let tunnel = self.tunnel.iter();
         let mut texts = tunnel.flat_map(|plan| plan.authorization.iter().chain([&plan.authority]));
-        if texts.any(|text| text.bytes().any(|byte| !byte.is_ascii_graphic())) {
-            return Err("load: tunnel: a character that cannot be sent".into());
-        }
+        let is_wrong = texts.any(|text| text.bytes().any(|byte| !byte.is_ascii_graphic()));
+        refuse!(is_wrong, "tunnel: a character that cannot be sent");
         if self.part.is_some_and(|part| part.service_times) {
             self.check_service_times()?;
         }

@@ -201,7 +201,8 @@ fn every_kind_of_error_is_judged() {
             }
             Judgement::Planned => assert!(wrong.is_none() && unanswered.is_none(), "{name}"),
             Judgement::Unanswered => assert!(
-                wrong.is_none() && matches!(&unanswered, Some((Verdict::LoadFailed, why)) if why.contains(name)),
+                wrong.is_none()
+                    && matches!(&unanswered, Some((Verdict::LoadFailed, why)) if why.contains(name)),
                 "{name}"
             ),
         }

@@ -1,6 +1,7 @@
 //! Delays of upstreams.
 
 use serde::Deserialize;
+use wire::refuse;
 
 /// How long an upstream takes to answer: the logarithm is normal with standard deviation `sigma`; but it takes `tail_s`
 /// with a probability of `tail_share`.
@@ -26,9 +27,8 @@ impl Delay {
             ("tail_s", self.tail_s, MAX_S),
             ("tail_share", self.tail_share, 1.0),
         ] {
-            if !(0.0..=most).contains(&value) {
-                return Err(format!("stub: upstreams: {key}: 0 to {most}, not {value}"));
-            }
+            let is_possible = (0.0..=most).contains(&value);
+            refuse!(!is_possible, "stub: upstreams: {key}: 0 to {most}, not {value}");
         }
         Ok(())
     }

@@ -242,10 +242,9 @@ impl Stub {
 
     /// Takes the next request of a connection. True when it is answered already.
     fn take_request(&mut self, index: usize, now: u64) -> bool {
-        let connection = match &mut self.connections[index] {
-            Some(connection) if !connection.waiting && connection.unsent.is_empty() => connection,
-            _ => return false,
-        };
+        let known = self.connections[index].as_mut();
+        let ready = known.filter(|connection| !connection.waiting && connection.unsent.is_empty());
+        let Some(connection) = ready else { return false };
         let head = match parse(&connection.held) {
             Ok(None) if connection.held.len() <= MAX_HEAD_BYTES => return false,
             Ok(Some(head)) => head,
@@ -302,10 +301,8 @@ impl Stub {
     }
 
     fn send(&mut self, index: usize) {
-        let connection = match &mut self.connections[index] {
-            Some(connection) if !connection.unsent.is_empty() => connection,
-            _ => return,
-        };
+        let unsent = self.connections[index].as_mut().filter(|connection| !connection.unsent.is_empty());
+        let Some(connection) = unsent else { return };
         let is_over = loop {
             match net::send(&connection.socket, connection.unsent, SendFlags::NOSIGNAL) {
                 Ok(count) => connection.unsent = &connection.unsent[count..],

@@ -2,6 +2,7 @@
 
 use super::delay::Delay;
 use serde::Deserialize;
+use wire::refuse;
 
 const MAX_UPSTREAMS: usize = 64;
 
@@ -17,9 +18,8 @@ pub struct StubPlan {
 
 impl StubPlan {
     pub fn check(&self) -> Result<(), String> {
-        if self.upstreams.is_empty() || self.upstreams.len() > MAX_UPSTREAMS {
-            return Err(format!("stub: upstreams: 1 to {MAX_UPSTREAMS}"));
-        }
+        let is_possible = (1..=MAX_UPSTREAMS).contains(&self.upstreams.len());
+        refuse!(!is_possible, "stub: upstreams: 1 to {MAX_UPSTREAMS}");
         self.upstreams.iter().try_for_each(Delay::check)
     }
 }

@@ -1,6 +1,7 @@
 //! The peak of a program's memory, as far as the kernel knows it: the largest resident size (RSS) of each process,
 //! which it keeps until the end. It keeps none of a tree.
 
+use wire::refuse;
 use wire::sys::Reaped;
 
 /// The memory that one page fault may add to a process: the kernel maps up to sixteen pages of a file at
@@ -56,9 +57,7 @@ impl HighWater {
     /// largest and the samples' sum with all that they cannot have seen. `all_faults`: page faults of all processes. The
     /// error is why there is no figure.
     pub fn peak(&self, seen: &Peaks, all_faults: u64) -> Result<u64, String> {
-        if self.ended == 0 {
-            return Err("no process has ended".into());
-        }
+        refuse!(self.ended == 0, "no process has ended");
         let Some(largest) = self.largest_bytes() else {
             let kib = (self.floor_bytes + INEXACT_BYTES) >> 10;
             return Err(format!("not above {kib} KiB, which the start of any program takes"));

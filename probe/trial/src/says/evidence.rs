@@ -1,6 +1,7 @@
 //! Whether a program's output is the evidence that the request expects. Pure.
 
 use std::collections::BTreeMap;
+use wire::refuse;
 use wire::request::Expect;
 use wire::text::quoted;
 
@@ -40,9 +41,7 @@ pub fn check(expect: &Expect, observed: &Observed) -> Result<(), String> {
         }
         for (prefix, &expected) in &lines.starting {
             let count = observed.starting.get(prefix).copied().unwrap_or(0);
-            if count != expected {
-                return Err(format!("{count} lines start with {prefix:?}, expected {expected}"));
-            }
+            refuse!(count != expected, "{count} lines start with {prefix:?}, expected {expected}");
         }
     }
     Ok(())

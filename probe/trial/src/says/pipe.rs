@@ -50,10 +50,7 @@ impl OutputPipe {
 
     /// Reads the available bytes, in a bounded number of pieces. True when there may be more.
     pub fn read(&mut self, now_ns: u64, on_piece: &mut dyn FnMut(&[u8])) -> bool {
-        let file = match &self.file {
-            Some(file) => file,
-            None => return false,
-        };
+        let Some(file) = &self.file else { return false };
         // Room that is not filled with zeros first: that would take longer than most programs' output. Most print little.
         self.buffer.reserve(match self.bytes {
             0 => FIRST_BYTES,

@@ -43,10 +43,7 @@ pub fn walk(
             if pid == root || !visited.insert(pid) {
                 continue;
             }
-            let process = match procfs.process(pid) {
-                Some(process) => process,
-                None => continue,
-            };
+            let Some(process) = procfs.process(pid) else { continue };
             visit(procfs, &process);
             tree.push(process);
             if !process.alive || !procfs.lists_children {

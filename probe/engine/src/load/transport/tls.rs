@@ -194,10 +194,7 @@ impl TlsSession {
 
     /// The fault of an error. A server that asks for a certificate may have ended the session because it got none.
     fn refusal(&self, error: &Error) -> LayerError {
-        let alert = match error {
-            Error::AlertReceived(alert) => alert,
-            _ => return fault(error),
-        };
+        let Error::AlertReceived(alert) = error else { return fault(error) };
         if *alert == AlertDescription::NoApplicationProtocol {
             return match self.client.alpn_protocols.iter().any(|name| name == b"h2") {
                 true => LayerError::new(ErrorKind::NoHttp2, "it refuses the protocol `h2` (ALPN)"),
