@@ -100,10 +100,8 @@ impl Awaited {
     /// are those of the plan.
     fn check_service_times(&self, record: &Record) -> Result<(), String> {
         let (times, replies) = (&record.service_times, &record.replies);
-        let answered = match self.has_service_times {
-            true => replies.requests.saturating_add(replies.late_requests),
-            false => 0,
-        };
+        let answered = replies.requests.saturating_add(replies.late_requests);
+        let answered = if self.has_service_times { answered } else { 0 };
         let count = times.len() as u64;
         refuse!(count != answered, "service times of {count} requests, where {answered} are due");
         let most = self.plan.requests.unwrap_or(u64::MAX);

@@ -73,10 +73,7 @@ impl ChunkedDecoder {
                 }
                 State::Size => self.size(byte)?,
                 State::SizeEnd => {
-                    self.state = match self.left {
-                        0 => State::TrailerStart,
-                        _ => State::Data,
-                    };
+                    self.state = if self.left == 0 { State::TrailerStart } else { State::Data };
                     self.head_bytes = 0;
                     expect(byte, b'\n')?;
                 }

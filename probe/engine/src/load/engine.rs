@@ -271,10 +271,7 @@ fn raise_descriptors(plan: &Plan) -> Result<(), String> {
     let limit = getrlimit(Resource::Nofile);
     let max = limit.maximum.unwrap_or(u64::MAX);
     let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
-    let now = match setrlimit(Resource::Nofile, raised) {
-        Ok(()) => max,
-        Err(_) => limit.current.unwrap_or(max),
-    };
+    let now = setrlimit(Resource::Nofile, raised).map_or_else(|_| limit.current.unwrap_or(max), |()| max);
     let connections = plan.own_connections() as u64;
     let own = OWN_DESCRIPTORS + THREADS_DESCRIPTORS * plan.threads as u64;
     let wanted = connections + own;

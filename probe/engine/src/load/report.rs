@@ -45,11 +45,8 @@ pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
     });
     let series: Vec<Value> = seconds.collect();
     let open_loop = plan.open_loop();
-    let answered = match plan.protocol {
-        Protocol::Stream => record.messages as f64,
-        _ => record.answered(open_loop),
-    };
     let streams = plan.protocol == Protocol::Stream;
+    let answered = if streams { record.messages as f64 } else { record.answered(open_loop) };
     let (word, detail) = verdict(plan, outcome);
     json!({
         "outcome": word, "detail": detail,

@@ -50,10 +50,7 @@ impl Places {
             self.swept = Some(common.to_owned());
             self.temporary = None;
         }
-        let temporary = match self.temporary.take() {
-            Some(temporary) => temporary,
-            None => Temporary::new(common)?,
-        };
+        let temporary = self.temporary.take().map_or_else(|| Temporary::new(common), Ok)?;
         Ok(self.temporary.insert(temporary).path.clone())
     }
 

@@ -48,10 +48,7 @@ impl Trial<'_, '_> {
             }
             let Some(samples) = self.sampling.file() else { break };
             // Readable for ever once the program has ended.
-            let program = match self.end {
-                Some(_) => samples,
-                None => self.supervisor.pidfd.as_fd(),
-            };
+            let program = if self.end.is_some() { samples } else { self.supervisor.pidfd.as_fd() };
             let mut files = [samples, self.supervisor.signals, program].map(PollFd::readable);
             let time_ns = until_ns.min(wall_ns).saturating_sub(now_ns);
             poll(&mut files, Some(time_ns)).map_err(|error| Abort::Failed(error.into()))?;

@@ -69,15 +69,13 @@ impl KernelFiles {
         if File::open("/proc/self/smaps_rollup").is_err() {
             missing.push("PSS: /proc/self/smaps_rollup cannot be read".into());
         }
+        let settings = SETTINGS.iter().filter(|_| os::user_id() == 0);
         Ok(KernelFiles {
             of_probe: [
                 ("the probe's oom_score_adj", ReopenedFile::open("/proc/self/oom_score_adj")),
                 ("kernel.core_pattern", ReopenedFile::open("/proc/sys/kernel/core_pattern")),
             ],
-            settings: match os::user_id() == 0 {
-                true => SETTINGS.map(|name| (name, ReopenedFile::open(name))).into(),
-                false => Vec::new(),
-            },
+            settings: settings.map(|name| (*name, ReopenedFile::open(name))).collect(),
             parent: ReopenedFile::open(&format!("/proc/{}/status", os::parent_id().unwrap_or_default())),
             stat: ReopenedFile::open("/proc/stat"),
             cpu: ReopenedFile::open("/proc/pressure/cpu"),

@@ -149,10 +149,7 @@ impl Launcher {
         let cgroup = plan.cgroup.map(|(folder, procs)| (number(folder), number(procs)));
         let (folder, procs) = cgroup.unwrap_or_default();
         // The launcher itself stays outside, so that its CPU time is not the program's.
-        let inside = match process {
-            Some(_) => (folder, 0),
-            None => (0, procs),
-        };
+        let inside = if process.is_some() { (folder, 0) } else { (0, procs) };
         let mut order = self.carry_out(process.as_ref(), inside, limit_ns);
         if is_kept && order.is_err() {
             // It was about to end.

@@ -223,10 +223,7 @@ impl<H: Handler> Handler for LayeredHandler<'_, H> {
     fn ended(&mut self, number: Slot, reason: Ending) {
         let link = self.links.get(number);
         let is_cut = link.is_some_and(|link| link.is_open && link.has_ended() == Some(false));
-        let ending = match reason {
-            Ending::Finished if is_cut => Ending::Cut,
-            reason => reason,
-        };
+        let ending = if is_cut && reason == Ending::Finished { Ending::Cut } else { reason };
         self.end_all(number, ending, Ending::ConnectionFailed);
     }
 }

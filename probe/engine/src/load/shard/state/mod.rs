@@ -399,10 +399,7 @@ impl Shard {
             };
             let Some(began_ns) = began_ns else { continue };
             // A stream that has nothing to send yet is not silent.
-            let between_ns = match connection.stage {
-                Stage::Busy(_) => self.interval_ns,
-                _ => 0,
-            };
+            let between_ns = connection.stage.busy().map_or(0, |_| self.interval_ns);
             if now.saturating_sub(began_ns) <= self.timeout_ns + between_ns {
                 continue;
             }
