@@ -29,7 +29,7 @@ const SLACK_S: RangeInclusive<f64> = 1e-5..=0.1;
 /// Returns an error, which is one line, where something is wrong.
 macro_rules! refuse {
     ($wrong:expr, $($why:tt)+) => {
-        wire::refuse!($wrong, "load: {}", format_args!($($why)+));
+        wire::refuse!($wrong, "load: {}", format_args!($($why)+))
     };
 }
 
