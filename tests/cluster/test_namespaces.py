@@ -151,7 +151,7 @@ def kill(name: str) -> None:
 @pytest.mark.integration
 def test_the_load_crosses_a_network(cluster: Hosts, workplace: Path) -> None:
     words = ("fib", "--only", "python-sync", "--set", "seconds=1", "--blocks", "1")
-    assert is_over(lambda: cluster.known() == 2, NODE_S)
+    assert is_over(lambda: cluster.known() == 2, PATIENCE_S)
     command = [*namespaces.inside(cluster.head), *RINGSIDE, "run", *words, "--on", "auto"]
     environment = {**os.environ, "RAY_ADDRESS": cluster.where}
     done = captured([*command, "--engines", "1"], env=environment, timeout=PATIENCE_S)
