@@ -99,8 +99,8 @@ class Post:
         older: Sequence[RunAnalysis] = (),
         elsewhere: Sequence[RunAnalysis] = (),
     ) -> None:
-        """`older`: runs on older runtimes. `elsewhere`: runs on another host. They supply figures only if
-        `runs` have none, and decide no claim."""
+        """`older`: runs on older runtimes. `elsewhere`: runs apart from the suite. They supply figures only
+        if `runs` have none, and decide no claim."""
         self.source = source
         self.runs, self.elsewhere = [*runs, *elsewhere], elsewhere
         self.findings = {each.claim.id: each.finding for each in judge_claims([source], runs)}

@@ -43,8 +43,8 @@ OLDER = RECORDS / "older"
 SUITE = "posts"
 TODAY = "today"
 SLEEPERS = "sleepers-million"
-# A record of a part of the suite on another host, with further programs.
-ELSEWHERE = "posts-fib"
+# Records of a part of the suite on another host, with further programs, and of one block of its longest hold.
+ELSEWHERE = ("posts-fib", "feed-long")
 DOCS = ROOT / "docs"
 SITE = DOCS / "site"
 # The picture of a suite's overview, by the suite's name.
@@ -184,7 +184,7 @@ FINDINGS = (
         },
         "**A second core** does nothing for a single Python loop ({python-sync} times the speed) "
         "and nearly doubles a pool of processes ({python-processes}), goroutines ({go}) and "
-        "Erlang's processes ({erlang}). *Caveat:* one unit reads the file.",
+        "Erlang's processes ({erlang}). *Caveat:* one thread reads the whole file.",
     ),
     Finding(
         "questions",
@@ -303,7 +303,7 @@ PAIRS = (
             ),
             ("today", "today-feed", "bytes_per_connection", Ratio("java-virtual-threads", "go")),
         ],
-        "the second includes what a server allocates for its first connections",
+        "the second includes what a thousand closed connections left behind",
     ),
 )
 
@@ -422,13 +422,18 @@ def documents(records: Mapping[str, Record], own_posts: Mapping[str, posts.Post]
     }
 
 
+def posts_of(records: Mapping[str, Record]) -> dict[str, posts.Post]:
+    older = read_records(OLDER)[SUITE].suite.runs
+    elsewhere = [run for name in ELSEWHERE for run in records[name].suite.runs]
+    return posts.posts_of(published(), records[SUITE].suite.runs, older, elsewhere)
+
+
 def main(arguments: Sequence[str]) -> int:
     records = read_records()
     if lines := strangers(records, published()):
         print(*lines, sep="\n", file=sys.stderr)
         return 1
-    older, elsewhere = read_records(OLDER)[SUITE].suite.runs, records[ELSEWHERE].suite.runs
-    own_posts = posts.posts_of(published(), records[SUITE].suite.runs, older, elsewhere)
+    own_posts = posts_of(records)
     made = documents(records, own_posts)
     differing = [path for path, text in made.items() if not path.exists() or path.read_bytes() != text]
     stale = [path for path in SITE.rglob("*") if path.is_file() and path not in made]

@@ -19,7 +19,7 @@ PAGE = ROOT / "docs" / "ARCHITECTURE.md"
 SOURCE = ROOT / "src" / "ringside"
 LOOSE, SUM, TESTS = "loose modules", "**sum of src/ringside**", "`tests/`"
 # The sum of the budgets may shrink, not grow.
-LIMITS = {SUM: 31_885, TESTS: 34_866}
+LIMITS = {SUM: 31_595, TESTS: 34_670}
 
 
 def lines(paths: Iterator[Path]) -> int:

@@ -73,9 +73,7 @@ def test_ratios_and_answers_in_the_page_have_conditions(turned: str, monkeypatch
     else:
         monkeypatch.setattr(posts.Post, "says", lambda *words: False)
         expected = posts.TEMPLATE.read_text(encoding="utf-8").count("requires(post.says(")
-    now, before = results.read_records(), results.read_records(results.OLDER)
-    runs = (now["posts"].suite.runs, before["posts"].suite.runs, now["posts-fib"].suite.runs)
-    of = posts.posts_of(results.published(), *runs)
+    of = results.posts_of(results.read_records())
     titles = dict.fromkeys(of, "A picture")
     with pytest.raises(SystemExit) as error:
         posts.document(of, "Made by a test.", titles)

@@ -285,6 +285,8 @@ def test_each_time_has_a_value() -> None:
 
 # Two seconds at five a second, then one a second; a rate that grows; one 1.5 % larger for five seconds.
 FALLING = [min(t, 2) * 5 + max(0.0, t - 2) for t in TIMES]
+# Twice as fast for two seconds, on a host whose speed scatters by 5 %.
+SCATTERED = np.cumsum([0.0, *((2 if t < 4 else 1) * random.Random(t).gauss(1, 0.05) for t in range(20))])
 QUARTERS = [t / 4 for t in range(41)]
 SLIGHT = [1.015 * min(t, 5) + max(0.0, t - 5) for t in TIMES]
 
@@ -303,6 +305,7 @@ SLIGHT = [1.015 * min(t, 5) + max(0.0, t - 5) for t in TIMES]
         # Totals between times grow evenly.
         ([0.0, 5.0, 10.0], [0.0, 25.0, 30.0], 0, 10, 5.0),
         ([0.0, 5.0, 10.0], [0.0, 25.0, 50.0], 0, 10, 0.0),
+        ([t / 2 for t in range(21)], SCATTERED, 0, 10, 2.0),
     ],
 )
 def test_when_a_rate_settled(

@@ -27,7 +27,7 @@ from tests.support.planted import Levels, Planted, Row, run_of
 from tests.support.programs import CATALOGUE
 from tests.support.runs import experiment, make_run
 
-CONFIRMED, REFUTED, OTHER_CONDITIONS, INCONCLUSIVE, UNTESTABLE, NOT_TESTED = Answer
+CONFIRMED, REFUTED, OTHER_CONDITIONS, FAILS_OTHERWISE, INCONCLUSIVE, UNTESTABLE, NOT_TESTED = Answer
 
 
 def ratio(
@@ -227,15 +227,15 @@ def test_conditions_of_the_source_decide() -> None:
     assert finding(seven, gateway(7, 7)).answer is CONFIRMED
     assert finding(seven, gateway(1, 7)).answer is REFUTED
     only = finding(seven, gateway(1.1))
-    assert (only.answer, only.sentence.count("tornado@tuned")) == (NOT_TESTED, 1)
+    assert (only.answer, only.sentence.count("tornado@tuned")) == (FAILS_OTHERWISE, 1)
     assert finding(seven, gateway(7)).answer is OTHER_CONDITIONS
 
     less = "2011-go-c10k/go-takes-less-memory-than-erlang"
     assert finding(less, feed(0.7, 2.5)).answer is OTHER_CONDITIONS
-    assert finding(less, feed(2.5)).answer is NOT_TESTED
+    assert finding(less, feed(2.5)).answer is FAILS_OTHERWISE
 
 
-def test_other_cores_than_the_posts_refute_nothing() -> None:
+def test_other_cores_than_the_posts_do_not_refute_the_post() -> None:
     name = "2015-python-vs-go/go-45-times"
 
     def on(cores: int, x: float) -> list[RunAnalysis]:
@@ -243,7 +243,7 @@ def test_other_cores_than_the_posts_refute_nothing() -> None:
         return ratio("fib", "fib-concurrent", "requests_per_s", "go", f"{POOL}@four", x, at)
 
     refuted = finding(name, on(1, 15))
-    assert refuted.answer is NOT_TESTED
+    assert refuted.answer is FAILS_OTHERWISE
     assert "on 1 core" in refuted.sentence
     assert "three cores" in refuted.sentence
     assert finding(name, on(1, 45)).answer is OTHER_CONDITIONS

@@ -285,11 +285,13 @@ class Comparison:
 
 class Answer(StrEnum):
     """The answer of runs to a claim. `OTHER_CONDITIONS`: it holds only under a condition, which the sentence
-    names. `UNTESTABLE`: only stand-ins for the original program were measured."""
+    names. `FAILS_OTHERWISE`: no run has its source's condition, and without that it does not hold.
+    `UNTESTABLE`: only stand-ins for the original program were measured."""
 
     CONFIRMED = "confirmed"
     REFUTED = "refuted"
     OTHER_CONDITIONS = "holds under other conditions"
+    FAILS_OTHERWISE = "fails under other conditions"
     INCONCLUSIVE = "inconclusive"
     UNTESTABLE = "cannot be tested as it was"
     NOT_TESTED = "not tested here"

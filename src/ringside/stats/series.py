@@ -195,12 +195,14 @@ _SETTLED_WITHIN = 0.02
 _FINAL_SHARE = 0.1
 # The number of equal parts of the time over which rates are taken.
 _WINDOWS = 20
+# With so many standard deviations, 8 % of 2,000 simulated rates that only scatter seemed to settle later.
+_SCATTERS = 4
 
 
-def settled_at(times: Numbers, values: Numbers, *, end: float) -> float | None:
-    """The first of `times` from which all values lie within 2 % of the final value: the median of the values
-    in the last tenth of the time up to `end`, or the last value where there are none. None if this is not
-    reached before the last tenth begins, or where `times` is empty.
+def settled_at(times: Numbers, values: Numbers, *, end: float, noise: float = 0.0) -> float | None:
+    """The first of `times` from which all values lie within 2 %, or `noise`, of the final value: the median
+    of the values in the last tenth of the time up to `end`, or the last value where there are none. None if
+    this is not reached before the last tenth begins, or where `times` is empty.
 
     `times` ascend; a value holds until the next. Raises ValueError when the lengths differ."""
     if len(times) != len(values):
@@ -211,17 +213,19 @@ def settled_at(times: Numbers, values: Numbers, *, end: float) -> float | None:
     final_part = end - _FINAL_SHARE * (end - float(at[0]))
     # Faster than numpy's median for so few values.
     final = median(levels[np.searchsorted(at, final_part) :].tolist() or levels[-1:].tolist())
-    (outside,) = np.nonzero(np.abs(levels - final) > _SETTLED_WITHIN * abs(final))
+    (outside,) = np.nonzero(np.abs(levels - final) > max(_SETTLED_WITHIN * abs(final), noise))
     rest = at[outside[-1] + 1 :] if len(outside) else at
     return float(rest[0]) if len(rest) and rest[0] <= final_part else None
 
 
 def rate_settled_at(times: Numbers, totals: Numbers, *, begin: float, end: float) -> float | None:
     """When the rate at which `totals` grow from `begin` to `end` has settled: the beginning of the first of
-    twenty equal parts from which all rates lie within 2 % of the final rate."""
+    twenty equal parts from which all rates lie within 2 % of the final rate, or within their scatter."""
     if len(times) < 2:
         return None
     edges = begin + (end - begin) / _WINDOWS * np.arange(_WINDOWS + 1)
     # Between two times the total grows evenly.
     rates = np.diff(np.interp(edges, times, totals))
-    return settled_at(edges[:-1], rates, end=end)
+    # Of normal values, the median distance from the line through both neighbours is 1.65 standard deviations.
+    scatter = float(np.median(np.abs(np.diff(rates, 2)))) / 1.65
+    return settled_at(edges[:-1], rates, end=end, noise=_SCATTERS * scatter)

@@ -150,11 +150,11 @@ def not_tested(why: str, experiment: str = "") -> ClaimResult:
 
 
 def elsewhere(finding: ClaimResult, condition: str) -> ClaimResult:
-    """The result without a source's condition: it holds under other conditions, or is not tested."""
+    """The result without a source's condition, which decides nothing about the claim under that condition."""
     if finding.answer is Answer.NOT_TESTED:
         return finding
-    holds = finding.answer is Answer.CONFIRMED
-    result = Answer.OTHER_CONDITIONS if holds else Answer.NOT_TESTED
+    results = {Answer.CONFIRMED: Answer.OTHER_CONDITIONS, Answer.REFUTED: Answer.FAILS_OTHERWISE}
+    result = results.get(finding.answer, Answer.NOT_TESTED)
     return replace(finding, answer=result, sentence=f"{condition}; without that, {finding.sentence}")
 
 

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 
 from ringside import units
 from ringside.analysis.answers import FirstPlace, Standing
-from ringside.analysis.examination import MIN_BLOCKS
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Metric, Point, grouped
 from ringside.model.results import Comparison, Obstacle, Verdict
@@ -197,9 +196,7 @@ def comparison_sentence(comparison: Comparison, metric: Metric, margin: float) -
 def _why(comparison: Comparison) -> str:
     """Why a comparison is inconclusive, and what would decide it."""
     if comparison.obstacle is Obstacle.TOO_FEW_BLOCKS:
-        # A run that may end early has wider intervals, which six blocks cannot give.
-        least = max(MIN_BLOCKS, comparison.ratio.n + 1)
-        return f"too few blocks ({comparison.ratio.n} of {least})"
+        return f"too few blocks ({comparison.ratio.n})"
     if comparison.obstacle:
         return words.OBSTACLES[comparison.obstacle]
     if comparison.blocks_needed:

@@ -99,14 +99,16 @@ def _explanation(column: OverviewColumn) -> str:
     return f"{column.label}: {analysis.headline.noun}{where(analysis, column.point)}{amount}"
 
 
-_ANSWER_KINDS: dict[str, str] = {
-    Answer.CONFIRMED: "faster",
-    Answer.REFUTED: "slower",
-    Answer.OTHER_CONDITIONS: "even",
-    TOO_CLOSE: "even",
-    NO_VERDICT: "quiet",
-    Answer.UNTESTABLE: "quiet",
-    Answer.NOT_TESTED: "quiet",
+# The kind of each answer's cell, and the answer of several claims where that reads otherwise.
+_ANSWERS: dict[str, tuple[str, str]] = {
+    Answer.CONFIRMED: ("faster", ""),
+    Answer.REFUTED: ("slower", ""),
+    Answer.OTHER_CONDITIONS: ("even", "hold under other conditions"),
+    Answer.FAILS_OTHERWISE: ("even", "fail under other conditions"),
+    TOO_CLOSE: ("even", ""),
+    NO_VERDICT: ("quiet", ""),
+    Answer.UNTESTABLE: ("quiet", "cannot be tested as they were"),
+    Answer.NOT_TESTED: ("quiet", ""),
 }
 
 
@@ -121,7 +123,7 @@ def claim_table(examined: Sequence[JudgedClaim]) -> TableData:
         figure = cells.interval(finding.figure, finding.unit)
         if finding.figure and not finding.unit:
             figure = TableCell(units.ratio(finding.figure))
-        answer = TableCell(text := _answer_text(finding), _ANSWER_KINDS[text])
+        answer = TableCell(text := _answer_text(finding), _ANSWERS[text][0])
         texts = (each.source.name, each.claim.text, answer, figure, finding.sentence, each.command or "–")
         rows.append(texts)
     return plain_table("Claims", columns, rows, claim_summary(examined), narrow=("command", "source"))
@@ -130,11 +132,8 @@ def claim_table(examined: Sequence[JudgedClaim]) -> TableData:
 def claim_summary(examined: Sequence[JudgedClaim]) -> str:
     """`3 confirmed, 4 refuted, 1 not tested here`."""
     counts = Counter(_answer_text(each.finding) for each in examined)
-    each = (
-        f"{count} {text if count == 1 else text.replace('holds', 'hold').replace('it was', 'they were')}"
-        for text in _ANSWER_KINDS
-        if (count := counts[text])
-    )
+    found = {text: count for text in _ANSWERS if (count := counts[text])}
+    each = (f"{count} {(count > 1 and _ANSWERS[text][1]) or text}" for text, count in found.items())
     return ", ".join(each) or "no claims"
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ringside.analysis.cells import MAX_FAILED_SHARE
-from ringside.analysis.examination import MIN_BLOCKS
 from ringside.analysis.plausibility import POINTER_BYTES
 from ringside.files import tables_beside
 from ringside.model.results import Diagnostic
@@ -67,7 +66,6 @@ def _fields(diagnostic: Diagnostic) -> dict[str, str]:
         "reasons": "; ".join(text.format(fields[name]) for name, text in NOISE.items() if name in fields),
         "engines": count(diagnostic.values.get("engines", 0), "engine"),
         "within": quantity(diagnostic.values.get("within_ns", 0), "ns"),
-        "least": str(MIN_BLOCKS),
         "cycle": f"{CYCLE_NS:g}",
         "pointer": str(POINTER_BYTES),
         "parallel": f", and {subjects} used several CPUs, so lost most" * bool(subjects),

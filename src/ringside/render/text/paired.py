@@ -111,7 +111,7 @@ def _sweep(analysis: RunAnalysis) -> list[Sentence]:
     others = [*analysis.over_points(name, best, [point for point in points if point != best], pairs)]
     figure = units.with_interval(values[best], metric.unit)
     text = f"{analysis.label(best)} has the best {metric.noun}, {figure}"
-    for verdict, words in ((Verdict.EQUIVALENT, "as good"), (Verdict.INCONCLUSIVE, "perhaps as good")):
+    for verdict, words in ((Verdict.EQUIVALENT, "as good"), (Verdict.INCONCLUSIVE, "too close to call")):
         if names := [each.contender for each in others if each.verdict is verdict]:
             text += f"; {words}: {listed(names)}"
     sentences = [Sentence(text)]

@@ -273,7 +273,9 @@ def published_tables(analysis: RunAnalysis) -> Iterator[TableData]:
     for title, column, rows in (each for each in shown if each[2]):
         source, first, several = both[0].source, both[0].metric, len(both) > 1
         has_notes = any(row.note for _, row, _ in rows)
-        note = f"Then: {source.title} ({source.date}); hardware: {source.hardware}."
+        of = source.software.items()
+        software = (version if version[:1].isalpha() else f"{name} {version}" for name, version in of)
+        facts = "; ".join([f"{source.title} ({source.date})", f"hardware: {source.hardware}", *software])
         of_figures = [f"The source's figures: {source.metric_note}."] if source.metric_note else []
         whole: list[Row] = []
         for metric, row, unit in rows:
@@ -283,7 +285,7 @@ def published_tables(analysis: RunAnalysis) -> Iterator[TableData]:
             line += [("then", TableCell(then)), *([("as it was then", row.note)] if has_notes else [])]
             whole.append([*line, ("now", cells.interval(row.now, unit))])
         subtitle = "" if several else f"{first.title}: {first.explanation}"
-        yield table(title, whole, subtitle, notes=[note, *of_figures])
+        yield table(title, whole, subtitle, notes=[f"Then: {facts}.", *of_figures])
 
 
 def scaling_tables(analysis: RunAnalysis) -> Iterator[TableData]:
