@@ -39,13 +39,19 @@
 
 (defn- step
   "One transfer, by the number that the unit drew before. The last that it drew now."
-  [accounts hot x]
+  [accounts hot x made ^longs transfer-ns]
   (let [x1 (draw x)
         x2 (draw x1)
         x3 (draw x2)
         source (if (< (rem (quot x1 1000) 100) (long hot)) 0 (rem x2 (count accounts)))
-        other (rem x3 (dec (count accounts)))]
-    (transfer accounts source (if (>= other source) (inc other) other) (inc (rem x1 1000)))
+        other (rem x3 (dec (count accounts)))
+        target (if (>= other source) (inc other) other)
+        amount (inc (rem x1 1000))]
+    (if (zero? (rem made timed))
+      (let [begin (System/nanoTime)]
+        (transfer accounts source target amount)
+        (aset transfer-ns (quot made timed) (- (System/nanoTime) begin)))
+      (transfer accounts source target amount))
     x3))
 
 (defn- work
@@ -56,11 +62,8 @@
         answer (chan)]
     (go-loop [made 0, x (inc (rem (+ seed unit) (dec modulus)))]
       (if (< made transfers)
-        (let [begin (System/nanoTime)
-              x (step accounts hot x)
+        (let [x (step accounts hot x made transfer-ns)
               made (inc made)]
-          (when (zero? (rem (dec made) timed))
-            (aset transfer-ns (quot (dec made) timed) (- (System/nanoTime) begin)))
           (when (zero? (rem made every))
             (.addAndGet counted every)
             (let [turn (dec (quot made every))

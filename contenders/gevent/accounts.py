@@ -79,7 +79,7 @@ def run(problem):
         for auditor in auditors:
             auditor.questions.put(None)
         gevent.joinall(auditors, raise_error=True)
-        books.end(bank.balances())
+        books.end(bank)
     books.report_result()
 
 

@@ -66,7 +66,7 @@ def run(manager, problem):
             yield questions.put(None)
         for _ in auditors:
             yield done.get()
-        books.end(bank.balances())
+        books.end(bank)
     books.report_result()
 
 

@@ -62,7 +62,10 @@ final class Accounts {
             ActorRef<Request> bank, List<CompletableFuture<Unit>> working, List<CompletableFuture<Auditor>> auditing,
             CompletableFuture<List<ActorRef<Audit>>> auditors) implements Command {}
 
-    private sealed interface Command permits Build, Begin {}
+    /** The final balances, when all units have ended. */
+    private record Read(ActorRef<Request> bank, CompletableFuture<long[]> balances) implements Command {}
+
+    private sealed interface Command permits Build, Begin, Read {}
 
     private final int accounts;
     private final int units;
@@ -128,10 +131,12 @@ final class Accounts {
             auditing.add(auditor.get());
         }
         Protocol.reportPhase("transfer", System.nanoTime() - beginNs);
-        bank.tell(new Close());
-        for (var balance : auditing.get(0).last()) {
+        var balances = new CompletableFuture<long[]>();
+        guardian.tell(new Read(bank, balances));
+        for (var balance : balances.get()) {
             folded = (31 * folded + Math.floorMod(balance, Protocol.MODULUS)) % Protocol.MODULUS;
         }
+        bank.tell(new Close());
         for (var unit : working) {
             made += unit.made;
         }
@@ -178,6 +183,7 @@ final class Accounts {
                     }
                     begin.auditors.complete(asked);
                 }
+                case Read read -> context.spawnAnonymous(reader(read));
             }
             return Behaviors.same();
         });
@@ -249,9 +255,46 @@ final class Accounts {
         });
     }
 
+    /** Asks for all balances once. */
+    private Behavior<Audit> reader(Read read) {
+        return Behaviors.setup(context -> {
+            read.bank.tell(new Balances(context.getSelf()));
+            var snapshots = new Snapshots();
+            return Behaviors.receiveMessage(message -> {
+                var balances = snapshots.complete(message);
+                if (balances == null) {
+                    return Behaviors.same();
+                }
+                read.balances.complete(balances);
+                return Behaviors.stopped();
+            });
+        });
+    }
+
     private Behavior<Audit> auditor(ActorRef<Request> bank, AtomicLong counted, CompletableFuture<Auditor> done) {
         return Behaviors.setup(context -> Behaviors.withStash(
                 units + 1, stash -> new Auditor(context, stash, bank, counted, done).idle()));
+    }
+
+    /** Puts balances of single accounts together. */
+    private final class Snapshots {
+        private final long[] gathered = new long[accounts];
+        private int missing = accounts;
+
+        /** All balances, when this message is the last that a snapshot needs; else null. */
+        long[] complete(Audit message) {
+            if (message instanceof Snapshot snapshot) {
+                return snapshot.balances;
+            }
+            var part = (Balance) message;
+            gathered[part.account] = part.balance;
+            missing--;
+            if (missing > 0) {
+                return null;
+            }
+            missing = accounts;
+            return gathered;
+        }
     }
 
     /** Adds up all accounts for each unit that asks; questions wait while it waits for the balances. */
@@ -261,9 +304,7 @@ final class Accounts {
         private final ActorRef<Request> bank;
         private final AtomicLong counted;
         private final CompletableFuture<Auditor> done;
-        private long[] lastBalances;
-        private long[] gathered = new long[accounts];
-        private int missing = accounts;
+        private final Snapshots snapshots = new Snapshots();
         private long audits;
         private long wrong;
         private long firstCounted;
@@ -279,14 +320,14 @@ final class Accounts {
             this.done = done;
         }
 
-        long[] last() {
-            return lastBalances;
-        }
-
         Behavior<Audit> idle() {
             return Behaviors.receiveMessage(message -> {
-                bank.tell(new Balances(context.getSelf()));
-                return message instanceof Question question ? waiting(question) : ending();
+                if (message instanceof Question question) {
+                    bank.tell(new Balances(context.getSelf()));
+                    return waiting(question);
+                }
+                done.complete(this);
+                return Behaviors.stopped();
             });
         }
 
@@ -296,7 +337,7 @@ final class Accounts {
                     stash.stash(message);
                     return Behaviors.same();
                 }
-                var balances = complete(message);
+                var balances = snapshots.complete(message);
                 if (balances == null) {
                     return Behaviors.same();
                 }
@@ -306,33 +347,6 @@ final class Accounts {
                 audits++;
                 question.unit.tell(Done.DONE);
                 return stash.unstashAll(idle());
-            });
-        }
-
-        /** All balances, when this message is the last that an audit needs; else null. */
-        private long[] complete(Audit message) {
-            if (message instanceof Snapshot snapshot) {
-                return snapshot.balances;
-            }
-            var part = (Balance) message;
-            gathered[part.account] = part.balance;
-            missing--;
-            if (missing > 0) {
-                return null;
-            }
-            missing = accounts;
-            return gathered;
-        }
-
-        /** All units have ended: the balances are final. */
-        private Behavior<Audit> ending() {
-            return Behaviors.receiveMessage(message -> {
-                lastBalances = complete(message);
-                if (lastBalances == null) {
-                    return Behaviors.same();
-                }
-                done.complete(this);
-                return Behaviors.stopped();
             });
         }
     }

@@ -78,10 +78,10 @@ class Books:
         if self.first[auditor] is None:
             self.first[auditor] = self.counted
 
-    def end(self, balances):
+    def end(self, bank):
         """All units and auditors have ended."""
         report(f"::phase name=transfer ns={clock() - self.begin_ns}")
-        for balance in balances:
+        for balance in bank.balances():
             self.problem.folded = (31 * self.problem.folded + balance % MODULUS) % MODULUS
 
     def report_result(self):

@@ -74,7 +74,7 @@ async def run(problem):
         for auditor in auditors:
             auditor.questions.put_nowait(None)
             await auditor.task
-        books.end(bank.balances())
+        books.end(bank)
     books.report_result()
 
 

@@ -108,7 +108,7 @@ def run(problem):
             audits, wrong, books.first[number], books.last[number] = auditor.join()
             problem.audits += audits
             problem.wrong += wrong
-        books.end(bank.balances())
+        books.end(bank)
     books.report_result()
 
 

@@ -116,7 +116,7 @@ def run(problem):
         for auditor in auditors:
             auditor.inbox.put(None)
             auditor.join()
-        books.end(bank.balances())
+        books.end(bank)
     books.report_result()
 
 

@@ -71,7 +71,7 @@ async def run(problem):
                     working.start_soon(work, unit, problem, bank, books, auditors)
             for sending in auditors:
                 sending.close()
-        books.end(bank.balances())
+        books.end(bank)
     books.report_result()
 
 

@@ -64,7 +64,7 @@ def main(problem):
         for questions in auditors:
             questions.send(None)
         run()  # Auditors come to their ends.
-        books.end(bank.balances())
+        books.end(bank)
     books.report_result()
 
 

@@ -196,7 +196,11 @@ pub fn main(init: std.process.Init) !void {
     for (0..repeats) |repeat| {
         var arena: std.heap.ArenaAllocator = .init(std.heap.page_allocator);
         defer arena.deinit();
-        try once(io, arena.allocator(), &settings, hold and repeat == 0, units, auditors, &evidence);
+        once(io, arena.allocator(), &settings, hold and repeat == 0, units, auditors, &evidence) catch |failure| {
+            // At once: threads that have started still use the accounts.
+            std.debug.print("no more threads or memory: {t}\n", .{failure});
+            std.process.exit(1);
+        };
     }
     std.mem.sort(u64, transfer_ns, {}, std.sort.asc(u64));
     std.mem.sort(u64, audit_ns, {}, std.sort.asc(u64));
