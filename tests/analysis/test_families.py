@@ -18,8 +18,8 @@ from ringside.model.results import Obstacle
 from ringside.render.html.pictures import standing_picture
 from ringside.render.text import families
 from ringside.render.text.tables import first_table
-from ringside.store.plans import PlannedContender
-from tests.support.analyses import HOP, MEMORY, analysis, point, scaled, with_figures
+from ringside.store.plans import PlannedContender, RunPlan
+from tests.support.analyses import HOP, MEMORY, Repeated, analysis, medians, point, scaled, with_figures
 from tests.support.cases import cases
 
 HERE, THERE = point(cores=2), point(cores=1)
@@ -127,26 +127,27 @@ def test_the_floor_bare_programs_and_unknown_families_stand_apart() -> None:
     assert by_family(run({"old": 5}), HOP, HERE) is None
 
 
-def test_a_gain_is_a_ratio_of_pairs_without_an_order() -> None:
-    cells = {}
-    for name, factor in (("a1", 0.5), ("t1", 1.0)):
-        cells[name, THERE] = {"hop_ns": scaled(100)}
-        cells[name, HERE] = {"hop_ns": scaled(100 * factor)}
-    of = analysis(cells, contenders=planned(["a1", "t1"]))
+def test_a_gain_is_a_ratio_of_pairs_without_an_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = medians(THERE, a1=100, t1=100) | medians(HERE, a1=50, t1=100)
+    of = analysis(cells, contenders=planned(["a1", "t1"]), measurement=Repeated())
     gain = by_family(of, HOP, HERE, THERE)
     assert gain is not None
     assert gain.values["a1"].estimate == 2.0
     assert gain.ahead == frozenset()
     assert texts(gain) == "1 to 2 times better than at cores=1; which program gains most is not tested"
     assert standing_picture(gain)["better"] == "right"
+    # What is cold at one of the points is marked, and its gain is not quoted.
+    assert not gain.cold
+    monkeypatch.setattr(RunPlan, "repeats_of", lambda _, cell: 9 if cell == Cell("a1", THERE) else 10)
+    assert (gain.cold, texts(gain)) == (("a1",), "1 times better than at cores=1")
+    assert [*families.table(gain).notes] == ["Still warming up, or too few repeats to tell: a1"]
 
 
 def test_programs_are_grouped_by_how_they_share_state_as_by_families() -> None:
     shared = {"a1": "lock", "t1": "lock", "a2": "owner", "e1": None}
     values = {"a1": 10, "t1": 20, "a2": 100, "e1": 5}
     contenders = {name: replace(each, sharing=shared[name]) for name, each in planned(list(values)).items()}
-    cells = {(name, HERE): {"hop_ns": scaled(value)} for name, value in values.items()}
-    found = by_family(analysis(cells, contenders=contenders), HOP, HERE, by="sharing")
+    found = by_family(analysis(medians(HERE, **values), contenders=contenders), HOP, HERE, by="sharing")
     assert found is not None
     assert found.families == {"lock": ("a1", "t1"), "owner": ("a2",)}
     assert (found.best, found.unknown) == ("a1", ("e1",))

@@ -11,13 +11,14 @@ from ringside.model.catalogue import Question, QuestionFigure
 from ringside.model.design import Cell, Metric, Point, grouped
 from ringside.model.results import Interval, Obstacle
 from ringside.stats.paired import paired_ratio
+from ringside.stats.series import MIN_FOR_STEADY_STATE
 
 
 @dataclass(frozen=True, slots=True)
 class FamilyStanding:
     """The ranked class's figures at a point, or how many times better than at `over`. `families`: members
-    with figures, best first. `first`: possible winners. `ahead`: family pairs, each member better. `unknown`:
-    of no family; `others`: of other classes; `lacking`: without figures."""
+    with figures, best first. `first`: possible winners; of a gain none. `ahead`: family pairs, each member
+    better. `unknown`: of no family; `others`: of other classes; `lacking`: without figures."""
 
     analysis: RunAnalysis
     metric: Metric
@@ -57,6 +58,16 @@ class FamilyStanding:
         obstacle = self.analysis.examination.observations.obstacle
         each = {name: obstacle(self.metric.name, Cell(name, self.point)) for name in self.first}
         return tuple(name for name in each if each[name] in (Obstacle.NO_STEADY_STATE, Obstacle.WARMING_UP))
+
+    @property
+    def cold(self) -> tuple[str, ...]:
+        """The contenders that were still warming up, or had too few repeats to tell, at one of the points."""
+        of, metric = self.analysis, self.metric.name
+        few = MIN_FOR_STEADY_STATE if metric == of.measurement.repeated_metric else 0
+        cells = [Cell(name, at) for name in self.contenders for at in (self.point, self.over) if at]
+        short = {cell for cell in cells if (of.plan.repeats_of(cell) or few) < few}
+        cold = (cell for cell in cells if cell in short or of.is_warming_up(metric, cell))
+        return tuple(dict.fromkeys(cell.contender for cell in cold))
 
     @property
     def unit(self) -> str:
@@ -101,7 +112,7 @@ def by_family(
         over,
         values,
         {family: tuple(names) for family, names in members.items()},
-        tuple(name for name in own if ranks.get(name, (1, 1))[0] == 1),
+        tuple(name for name in own if ranks.get(name, (1, 1))[0] == 1) if over is None else (),
         frozenset(pair for pair in itertools.permutations(several, 2) if is_ahead(*pair)),
         tuple(unknown),
         tuple(name for name in ranked if name not in own),
@@ -153,13 +164,11 @@ def _standing(figure: QuestionFigure, analysis: RunAnalysis | None) -> FamilySta
     if analysis is None or figure.metric not in {metric.name for metric in analysis.metrics}:
         return None
     metric = analysis.measurement.metric(figure.metric)
-    standings = []
-    for point in analysis.points:
-        if not figure.at.items() <= point.as_dict().items():
-            continue
-        over = point.but(**figure.over) if figure.over else None
-        if over is None or (over != point and over in analysis.points):
-            standings.append(by_family(analysis, metric, point, over, figure.by))
     # The last point with the most figures, as in an overview.
-    known = [standing for standing in reversed(standings) if standing]
-    return max(known, key=lambda each: len(each.contenders), default=None)
+    here = [point for point in reversed(analysis.points) if figure.at.items() <= point.as_dict().items()]
+    standings = (
+        by_family(analysis, metric, point, over, figure.by)
+        for point, over in ((point, point.but(**figure.over) if figure.over else None) for point in here)
+        if over is None or (over != point and over in analysis.points)
+    )
+    return max(filter(None, standings), key=lambda each: len(each.contenders), default=None)

@@ -92,7 +92,9 @@ class ComparisonTests(Generic[Pair]):
         }
         if not distances:
             return
-        statistics = one_sided(matrix(distances, range(1, look.blocks + 1)))
+        flipped = _flipped(_ranked(matrix(distances, range(1, look.blocks + 1))))
+        # By pair, and by sign vector and its opposite, Σ s / sqrt(Σ s²) of the signed ranks.
+        statistics = np.stack([flipped, -flipped], axis=2).reshape(len(distances), -1)
         for number, side in enumerate(distances):
             self._margin_tests[side].look([side], statistics[[number]], look.level)
         for pair, _ in distances:
@@ -218,13 +220,6 @@ def two_sided(differences: np.ndarray) -> np.ndarray:
         agree = np.abs(_flipped(np.sign(differences[:, clear]))) > present[clear, None] - 0.5
         statistics[clear] = np.where(agree, largest[clear, None], statistics[clear])
     return statistics
-
-
-def one_sided(differences: np.ndarray) -> np.ndarray:
-    """By pair, and by sign vector and its opposite, Σ s / sqrt(Σ s²) of the signed ranks."""
-    statistics = _flipped(_ranked(differences))
-    both: np.ndarray = np.stack([statistics, -statistics], axis=2)
-    return both.reshape(differences.shape[1], -1)
 
 
 def _scores(differences: np.ndarray) -> np.ndarray:

@@ -27,7 +27,9 @@ def sentences(standing: FamilyStanding) -> list[Sentence]:
     """The first program, then which families are wholly ahead of others. Gains have a range, and no order."""
     if not standing.over:
         return [_first(standing), *_orders(standing)]
-    gains = sorted(standing.values[name].estimate for name in standing.contenders)
+    # A program that is cold at one of the points seems to gain, or to lose, by warming up.
+    names = [name for name in standing.contenders if name not in standing.cold] or standing.contenders
+    gains = sorted(standing.values[name].estimate for name in names)
     ends = dict.fromkeys(units.quantity(gain, standing.unit) for gain in (gains[0], gains[-1]))
     text = f"{' to '.join(ends)} times better than at {other_point(standing)}"
     return [Sentence(text + "; which program gains most is not tested" * (len(gains) > 1))]
@@ -120,6 +122,7 @@ def table(standing: FamilyStanding) -> TableData:
     """A row for each family: its range beside the figures of its contenders; the command that measures it."""
     column = f"times better than at {other_point(standing)}" if standing.over else standing.metric.title
     notes = [("Without a figure", standing.lacking), (f"Of an unknown {standing.by}", standing.unknown)]
+    notes.append(("Still warming up, or too few repeats to tell", standing.cold))
     if standing.others:
         others = tuple(f"{name} {median(standing, name)}" for name in standing.others)
         notes.append((_UNRANKED[standing.analysis.kind(standing.others[0])], others))
@@ -139,22 +142,20 @@ def programs_table(answers: Sequence[QuestionAnswer]) -> TableData | None:
     columns: dict[str, FamilyStanding] = {}
     for part in (part for each in answers for part in each.parts):
         if part.standing:
-            name = " ".join([part.standing.metric.title, *map(str, part.figure.at.values())])
+            levels = (f"{factor}={level}" for factor, level in part.figure.at.items())
+            name = " ".join([part.standing.metric.title, *levels])
             columns[name if name not in columns else f"{name} ({part.figure.experiment})"] = part.standing
     if len(columns) < 2:
         return None
-    may_be_first = {
-        column: standing.first if standing.over is None else () for column, standing in columns.items()
-    }
 
     def cell(column: str, name: str) -> TableCell:
         if name not in columns[column].values:
             return cells.ABSENT
-        is_first = name in may_be_first[column]
+        is_first = name in columns[column].first
         return TableCell(median(columns[column], name) + " *" * is_first, "faster" if is_first else "number")
 
     names = dict.fromkeys(name for standing in columns.values() for name in standing.contenders)
-    best_first = sorted(names, key=lambda name: -sum(name in first for first in may_be_first.values()))
+    best_first = sorted(names, key=lambda name: -sum(name in each.first for each in columns.values()))
     runs = {each.analysis.run.id: each.analysis for each in columns.values()}
     return cells.table(
         "Each program in each figure",
