@@ -167,7 +167,7 @@ def shown(ratio: Interval) -> str:
     return re.sub(r"^(\S+) \(\1–\1\)$", r"\1", units.ratio(ratio))
 
 
-_SHARED = "accounts=1000 hot=0 cores=2"
+_SHARED = "accounts=1000 every=1000 hot=0 cores=2"
 FINDINGS = (
     Finding(
         "posts",
