@@ -189,8 +189,9 @@ def test_when_an_overload_is_over(after: list[tuple[int, int, int]], seconds: fl
 
 
 def test_an_overload_that_is_none_is_named() -> None:
-    (found,) = FIB.diagnostics([overloaded([CALM] * 4 + [(100, 95, 5)] * 4 + [CALM] * 12)])
-    assert (found.code, found.text[:4]) == ("not-overloaded", "go: ")
+    for answered in (95, 100):
+        (found,) = FIB.diagnostics([overloaded([CALM] * 4 + [(100, answered, 5)] * 4 + [CALM] * 12)])
+        assert (found.code, found.text[:4]) == ("not-overloaded", "go: ")
     assert FIB.diagnostics([overloaded([CALM] * 4 + [FULL] * 4 + [CALM] * 12)]) == []
     # Without a time line there are no figures.
     blank = ok_trial(FIB, {"loads": (load("measured", "all", 0.1),)}, load="overload", clients=9)

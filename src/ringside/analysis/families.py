@@ -64,10 +64,9 @@ class FamilyStanding:
         """The contenders that were still warming up, or had too few repeats to tell, at one of the points."""
         of, metric = self.analysis, self.metric.name
         few = MIN_FOR_STEADY_STATE if metric == of.measurement.repeated_metric else 0
-        cells = [Cell(name, at) for name in self.contenders for at in (self.point, self.over) if at]
-        short = {cell for cell in cells if (of.plan.repeats_of(cell) or few) < few}
-        cold = (cell for cell in cells if cell in short or of.is_warming_up(metric, cell))
-        return tuple(dict.fromkeys(cell.contender for cell in cold))
+        cells = [Cell(name, at) for name in self.contenders for at in (self.point, self.over or self.point)]
+        cold = (it for it in cells if (of.plan.repeats_of(it) or few) < few or of.is_warming_up(metric, it))
+        return tuple(dict.fromkeys(it.contender for it in cold))
 
     @property
     def unit(self) -> str:
@@ -166,9 +165,10 @@ def _standing(figure: QuestionFigure, analysis: RunAnalysis | None) -> FamilySta
     metric = analysis.measurement.metric(figure.metric)
     # The last point with the most figures, as in an overview.
     here = [point for point in reversed(analysis.points) if figure.at.items() <= point.as_dict().items()]
+    pairs = [(point, point.but(**figure.over) if figure.over else None) for point in here]
     standings = (
         by_family(analysis, metric, point, over, figure.by)
-        for point, over in ((point, point.but(**figure.over) if figure.over else None) for point in here)
+        for point, over in pairs
         if over is None or (over != point and over in analysis.points)
     )
     return max(filter(None, standings), key=lambda each: len(each.contenders), default=None)

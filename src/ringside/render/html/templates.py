@@ -36,7 +36,7 @@ from ringside.render.text.contenders import claim_table, contender_table
 from ringside.render.text.diagnostics import for_pages
 from ringside.render.text.markdown import templates_in
 from ringside.render.text.tables import point_table, tables
-from ringside.render.text.words import heading, machine, where
+from ringside.render.text.words import APART, heading, machine, where
 from ringside.text import capitalised, minute, one_line
 
 FOLDER = Path(__file__).parent
@@ -163,7 +163,7 @@ def vega() -> str:
 _FUNCTIONS = (
     *(answers, change_table, claim_table, colour, command_to_repeat, contender_table, diff_answer),
     *(diff_chart, diff_tables, drawing, for_pages, heading, headline_picture, history_chart, missing),
-    *(own_command, point_table, run_table, standing_picture, tables, tint, where),
+    *(own_command, point_table, run_table, families.sentences, standing_picture, tables, tint, where),
 )
 
 
@@ -175,6 +175,6 @@ def environment(folder: Path = FOLDER) -> jinja2.Environment:
     templates.filters |= {"machine": machine, "minute": minute}
     templates.filters["part"] = functools.partial(quote, safe="")
     templates.filters["json"] = functools.partial(json.dumps, indent=2, ensure_ascii=False)
-    templates.globals |= {"version": __version__, "sentences": families.sentences, "units": units}
+    templates.globals |= {"version": __version__, "units": units, "APART": APART}
     templates.globals |= {function.__name__: function for function in _FUNCTIONS}
     return templates

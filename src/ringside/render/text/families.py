@@ -11,16 +11,11 @@ from ringside.render.text import cells
 from ringside.render.text.cells import TableCell, TableData
 from ringside.render.text.command import own_command, with_store
 from ringside.render.text.diagnostics import words
-from ringside.render.text.words import FAMILIES, Sentence, listed, machine, reserve, where
+from ringside.render.text.words import APART, FAMILIES, Sentence, listed, machine, reserve, where
 from ringside.text import capitalised
 
 # More orders of families than this are too many for a sentence.
 _MAX_ORDERS = 3
-# The words before programs of another class than the ranked one.
-_UNRANKED = {
-    "bare": "Written by hand on the runtime's own sockets (bare), so not ranked with the others",
-    "idiomatic": "Idiomatic, so not ranked with bare programs",
-}
 
 
 def sentences(standing: FamilyStanding) -> list[Sentence]:
@@ -28,7 +23,8 @@ def sentences(standing: FamilyStanding) -> list[Sentence]:
     if not standing.over:
         return [_first(standing), *_orders(standing)]
     # A program that is cold at one of the points seems to gain, or to lose, by warming up.
-    names = [name for name in standing.contenders if name not in standing.cold] or standing.contenders
+    cold = standing.cold
+    names = [name for name in standing.contenders if name not in cold] or standing.contenders
     gains = sorted(standing.values[name].estimate for name in names)
     ends = dict.fromkeys(units.quantity(gain, standing.unit) for gain in (gains[0], gains[-1]))
     text = f"{' to '.join(ends)} times better than at {other_point(standing)}"
@@ -108,8 +104,7 @@ def _range(standing: FamilyStanding, members: Sequence[str]) -> str:
 def scope(answers: Sequence[QuestionAnswer]) -> str:
     """How many figures were tested; empty without any."""
     number = sum(part.standing is not None for each in answers for part in each.parts)
-    text = f"{units.count(number, 'figure')} tested, each with its own error rate of 5 %."
-    return text if number else ""
+    return f"{units.count(number, 'figure')} tested, each with its own error rate of 5 %." if number else ""
 
 
 def conditions(question: Question) -> list[str]:
@@ -122,10 +117,10 @@ def table(standing: FamilyStanding) -> TableData:
     """A row for each family: its range beside the figures of its contenders; the command that measures it."""
     column = f"times better than at {other_point(standing)}" if standing.over else standing.metric.title
     notes = [("Without a figure", standing.lacking), (f"Of an unknown {standing.by}", standing.unknown)]
-    notes.append(("Still warming up, or too few repeats to tell", standing.cold))
+    notes.append((APART["cold"], standing.cold))
     if standing.others:
         others = tuple(f"{name} {median(standing, name)}" for name in standing.others)
-        notes.append((_UNRANKED[standing.analysis.kind(standing.others[0])], others))
+        notes.append((APART[standing.analysis.kind(standing.others[0])], others))
     rows: list[cells.Row] = []
     for family, members in standing.families.items():
         programs = ", ".join(f"{name} {median(standing, name)}" for name in members)
@@ -140,11 +135,10 @@ def table(standing: FamilyStanding) -> TableData:
 def programs_table(answers: Sequence[QuestionAnswer]) -> TableData | None:
     """A row per program, a column per figure; a mark for possible firsts. None for a single figure."""
     columns: dict[str, FamilyStanding] = {}
-    for part in (part for each in answers for part in each.parts):
-        if part.standing:
-            levels = (f"{factor}={level}" for factor, level in part.figure.at.items())
-            name = " ".join([part.standing.metric.title, *levels])
-            columns[name if name not in columns else f"{name} ({part.figure.experiment})"] = part.standing
+    measured = ((part.figure, part.standing) for each in answers for part in each.parts if part.standing)
+    for figure, standing in measured:
+        name = standing.metric.title + (f" {standing.point.label(figure.at)}" if figure.at else "")
+        columns[name if name not in columns else f"{name} ({figure.experiment})"] = standing
     if len(columns) < 2:
         return None
 
@@ -156,12 +150,11 @@ def programs_table(answers: Sequence[QuestionAnswer]) -> TableData | None:
 
     names = dict.fromkeys(name for standing in columns.values() for name in standing.contenders)
     best_first = sorted(names, key=lambda name: -sum(name in each.first for each in columns.values()))
-    runs = {each.analysis.run.id: each.analysis for each in columns.values()}
     return cells.table(
         "Each program in each figure",
         ([("program", name), *((column, cell(column, name)) for column in columns)] for name in best_first),
         "* may be first; the words above each figure say what else may have decided it",
-        notes=_run_notes(runs.values()),
+        notes=_run_notes({each.analysis.run.id: each.analysis for each in columns.values()}.values()),
     )
 
 

@@ -21,6 +21,7 @@ MAX_NAMED = 3
 OVERSTATED = " (stopped when decided: likely nearer to 1)"
 _TEXTS = tables_beside(__file__, "words.toml")
 FAMILIES: dict[str, str] = _TEXTS["families"]
+APART: dict[str, str] = _TEXTS["apart"]
 CAUSES: dict[str, str] = _TEXTS["causes"]
 OUTLOOKS: dict[str, str] = _TEXTS["outlooks"]
 NOISE: dict[str, str] = _TEXTS["noise"]

@@ -80,7 +80,13 @@ def _recovered_slots(course: Sequence[SlotOfLoad]) -> int:
     return next((number for number, pair in enumerate(pairs) if all(pair)), len(after))
 
 
-def diagnostics(lost_percent: Mapping[Cell, float]) -> list[Diagnostic]:
-    """Loads that did not overload a server, by what was not answered in time."""
-    names = sorted({cell.contender for cell, lost in lost_percent.items() if 1 - lost / 100 > _OVERLOADED})
+def answered_share(figures: Mapping[str, float]) -> float | None:
+    """The share of the requests of the overload that was answered in time, by a trial's figures."""
+    lost = figures.get("lost_percent")
+    return None if lost is None else 1 - lost / 100
+
+
+def diagnostics(answered: Mapping[Cell, float]) -> list[Diagnostic]:
+    """Loads that did not overload a server. `answered`: by cell, the share that was answered in time."""
+    names = sorted({cell.contender for cell, share in answered.items() if share > _OVERLOADED})
     return [told("not-overloaded", names=", ".join(names), most=f"{_OVERLOADED:.0%}")] if names else []

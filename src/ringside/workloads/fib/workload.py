@@ -138,7 +138,7 @@ class Fib(serving.Serving):
 
     def diagnostics(self, trials: Sequence[Trial]) -> list[Diagnostic]:
         """Closed loops in which no server was busy for half of a core's time, or one still got faster."""
-        weak = overload.diagnostics(self.medians(trials, lambda figures: figures.get("lost_percent")))
+        weak = overload.diagnostics(self.medians(trials, overload.answered_share))
         closed = [trial for trial in trials if trial.cell.point["load"] == "hammer"]
         weak += serving.still_faster(closed)
         most = max(self.medians(trials, _busy).values(), default=1.0)
