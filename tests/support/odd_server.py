@@ -15,7 +15,7 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 @contextlib.contextmanager
 def serving(handle: Callable[[socket.socket], None], listener: socket.socket | None = None) -> Iterator[int]:
     """Hand each connection to `handle` in a thread of its own, and close it after that. The port."""
-    listener = listener or socket.create_server(("127.0.0.1", 0), backlog=64)
+    listener = listener or socket.create_server(("127.0.0.1", 0), backlog=1024)  # All of a load at once.
 
     def converse(connection: socket.socket) -> None:
         with contextlib.suppress(OSError), connection:
